@@ -1,0 +1,46 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "model/profile.h"
+
+namespace tephra::analysis {
+
+enum class Grade { kGood, kFair, kPoor };
+std::string_view grade_name(Grade grade);
+
+// How far a profile can be trusted: what views print on one line, and what --strict judges by.
+struct Verdict {
+  Grade grade = Grade::kGood;
+  std::string engine;
+  uint64_t samples = 0;
+  uint64_t lost = 0;
+  uint64_t throttled = 0;
+  uint64_t idle = 0;
+  double stacks_rooted = 0;  // share of samples whose stack reaches an outermost frame
+  uint64_t stacks_truncated = 0;
+  uint64_t caller_unsure = 0;
+  double frames_named = 0;   // share of frames, weighted by samples
+  std::map<std::string_view, uint64_t> reasons;  // only those that are not zero
+
+  // What is wrong, the likely cause and what to do, worst first; empty when nothing is.
+  struct Advice {
+    std::string problem;
+    std::string fix;
+  };
+  std::vector<Advice> advice;
+};
+
+// Judges a symbolized profile.
+Verdict judge(const model::Profile& profile);
+
+// One line: "verdict: good. 4,950 samples, 99.8 % of stacks whole, 100 % of frames named, 0 lost."
+std::string one_line(const Verdict& verdict);
+// The line and below it every figure, reason and advice.
+std::string details(const Verdict& verdict);
+
+}  // namespace tephra::analysis

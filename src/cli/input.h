@@ -1,0 +1,44 @@
+#pragma once
+
+#include <CLI/CLI.hpp>
+
+#include <string>
+
+#include "analysis/verdict.h"
+#include "base/result.h"
+#include "model/profile.h"
+#include "stream/profile_builder.h"
+#include "symbols/symbolize.h"
+
+namespace tephra::cli {
+
+// The options every command that reads a profile has: where it is, which samples to take, how to name frames, and what
+// to say about quality.
+struct InputOptions {
+  std::string path;            // "-" is standard input; default "perf.data"
+  stream::BuildOptions build;
+  symbols::Options symbols;
+  std::string event;           // --event-filter; empty: the first event that has samples
+  std::string time;            // --time BEGIN,END in seconds, each may be empty
+  bool keep_idle = false;
+  bool strict = false;
+  bool quiet = false;
+  bool verbose = false;
+
+  // Declares -i/FILE, --no-inline, --no-demangle, --full-names, --pid, --tid, --comm, --cpu, --time, --event-filter,
+  // --strict, -q, -v.
+  void declare(CLI::App& parser);
+};
+
+struct Input {
+  model::Profile profile;  // symbolized, of one event
+  analysis::Verdict verdict;
+};
+
+// Opens, reads, selects the event and symbolizes. A recording without samples is an error that says so.
+base::Result<Input> load(const InputOptions& options);
+
+// Prints the verdict on standard error, as -q and -v ask, and returns the exit status --strict gives.
+int conclude(const InputOptions& options, const analysis::Verdict& verdict);
+
+}  // namespace tephra::cli

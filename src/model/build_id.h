@@ -1,0 +1,32 @@
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <compare>
+#include <cstdint>
+#include <string>
+
+#include "base/bytes.h"
+
+namespace tephra::model {
+
+// The identity the linker gave a code object; at most 20 bytes, empty when unknown.
+class BuildId {
+ public:
+  BuildId() = default;
+  explicit BuildId(base::Bytes bytes) {
+    size_ = static_cast<uint8_t>(std::min(bytes.size(), bytes_.size()));
+    std::copy_n(bytes.begin(), size_, bytes_.begin());
+  }
+
+  bool empty() const { return size_ == 0; }
+  base::Bytes bytes() const { return {bytes_.data(), size_}; }
+  std::string hex() const;
+  auto operator<=>(const BuildId&) const = default;
+
+ private:
+  std::array<std::byte, 20> bytes_{};
+  uint8_t size_ = 0;
+};
+
+}  // namespace tephra::model

@@ -1,0 +1,163 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "model/build_id.h"
+#include "model/id.h"
+#include "model/quality.h"
+#include "model/string_table.h"
+#include "model/table.h"
+
+namespace tephra::model {
+
+// What kind of code a mapping holds, which decides who can name its addresses.
+enum class CodeKind : uint8_t {
+  kNone,            // row 0: no mapping is known, the address is a user address or of unknown kind
+  kFile,            // a file of user space; addresses are file offsets
+  kVdso,            // the code the kernel maps into every process; addresses are offsets into its image
+  kAnonymous,       // user memory without a file (JIT); addresses are absolute
+  kKernel,          // the kernel image; addresses are absolute
+  kKernelModule,    // addresses are absolute
+  kKernelCode,      // one piece of generated kernel code that brought its own name (BPF, ftrace); path is that name
+  kKernelUnmapped,  // a kernel address outside every known mapping
+  kImported,        // names only, from a format without addresses
+};
+
+constexpr bool is_kernel(CodeKind kind) {
+  return kind == CodeKind::kKernel || kind == CodeKind::kKernelModule || kind == CodeKind::kKernelCode ||
+         kind == CodeKind::kKernelUnmapped;
+}
+
+// Tells files apart when there is no build id. Zero where unknown.
+struct FileIdentity {
+  uint64_t device = 0;
+  uint64_t inode = 0;
+  uint64_t generation = 0;
+  auto operator<=>(const FileIdentity&) const = default;
+};
+
+// A code object: what was mapped, not where. Processes that map the same file share the row. Identity is the build id,
+// else the file identity, together with the path and kind; never the path alone.
+struct Mapping {
+  StringId path;
+  BuildId build_id;
+  FileIdentity file;
+  CodeKind kind = CodeKind::kNone;
+  // kKernel: where the symbol _text was when the recording was made, to detect another boot. kAnonymous and
+  // kKernelCode: where the mapping began. Else 0.
+  uint64_t base = 0;
+  // kAnonymous: the process whose memory it is, since the same address is other code elsewhere. Else 0.
+  int32_t pid = 0;
+  auto operator<=>(const Mapping&) const = default;
+};
+
+struct Function {
+  StringId name;         // as shown: demangled, without parameters unless full names were asked for
+  StringId system_name;  // as in the symbol table; empty when nothing was found
+  bool named = false;    // false: `name` is a stand-in such as "[unknown] libfoo.so+0x1200"
+  auto operator<=>(const Function&) const = default;
+};
+
+// Whether an address is where execution was, or where a call will return to. Only symbols/ subtracts one from the
+// latter before it looks the address up.
+enum class AddressKind : uint8_t { kInstruction, kReturn };
+
+// Facts about the code at a frame's address, found by symbols/ in call-frame information. Bits of Frame::facts.
+enum FrameFact : uint8_t {
+  kOutermost = 1,      // no caller: the return address is undefined here, or it is a known entry of a program or thread
+  kFrameNotSetUp = 2,  // the frame pointer does not hold this function's frame at this instruction
+};
+
+struct Frame {
+  MappingId mapping;
+  AddressKind kind = AddressKind::kInstruction;
+  bool inlined = false;  // the function was inlined into the next outer frame, which has the same address
+  uint8_t facts = 0;
+  uint64_t address = 0;  // relative as the mapping's kind says
+  FunctionId function;   // FunctionId{}: not looked up yet
+  StringId file;         // source file and line of the address, 0 when unknown
+  uint32_t line = 0;
+  auto operator<=>(const Frame&) const = default;
+};
+
+// One row of the prefix tree of stacks: a frame and the stack of its callers. Parents come before children.
+struct Stack {
+  StackId parent;
+  FrameId frame;
+};
+
+struct Event {
+  StringId name;  // "cpu-clock", "sched:sched_switch"
+  StringId unit;  // of a sample's value: "ns", "bytes", "count"
+  auto operator<=>(const Event&) const = default;
+};
+
+// A thread under one name: a thread that renames itself, or whose id is used again, has several rows.
+struct Thread {
+  int32_t pid = -1;
+  int32_t tid = -1;
+  StringId comm;
+  bool kernel_thread = false;
+  auto operator<=>(const Thread&) const = default;
+};
+
+// Samples as columns of equal length. A row stands for `count` samples that agree in every kept column; `value` is the
+// sum of their weights (periods). `time` and `cpu` are empty unless the reader was asked to keep them.
+struct Samples {
+  std::vector<StackId> stack;
+  std::vector<EventId> event;
+  std::vector<ThreadId> thread;
+  std::vector<uint64_t> count;
+  std::vector<uint64_t> value;
+  std::vector<uint64_t> time;
+  std::vector<int32_t> cpu;
+
+  size_t size() const { return stack.size(); }
+};
+
+// Facts about the recording as a whole. Empty or zero where unknown.
+struct RecordingFacts {
+  std::string format;       // "perf.data", "folded"
+  std::string engine;       // how stacks were taken: "frame pointers", "stack copies", "none", "imported"
+  std::string clock;        // the clock of Samples::time
+  std::string host;
+  std::string os_release;
+  std::string arch;
+  std::string command_line;
+  uint64_t first_time = 0;  // of the samples that were read
+  uint64_t last_time = 0;
+};
+
+// A profile: plain tables, immutable once built (see ProfileAssembler). Row 0 is "none" in strings (the empty text),
+// mappings (kNone), functions (not looked up), frames (unused) and stacks (the empty stack); events and threads have
+// no such row.
+struct Profile {
+  StringTable strings;
+  Table<Mapping, MappingId> mappings;
+  Table<Function, FunctionId> functions;
+  Table<Frame, FrameId> frames;
+  Table<Stack, StackId> stacks;
+  Table<Event, EventId> events;
+  Table<Thread, ThreadId> threads;
+  Samples samples;
+  Quality quality;
+  RecordingFacts facts;
+
+  std::string_view text(StringId id) const { return strings[id]; }
+  std::string_view function_name(FrameId frame) const { return strings[functions[frames[frame].function].name]; }
+  CodeKind code_kind(FrameId frame) const { return mappings[frames[frame].mapping].kind; }
+  bool in_kernel(FrameId frame) const { return is_kernel(code_kind(frame)); }
+};
+
+// Sums over all samples; every view must come to the same.
+struct Totals {
+  uint64_t count = 0;
+  uint64_t value = 0;
+  bool operator==(const Totals&) const = default;
+};
+Totals totals(const Profile& profile);
+Totals totals(const Profile& profile, EventId event);
+
+}  // namespace tephra::model

@@ -1,0 +1,59 @@
+#pragma once
+
+#include <optional>
+#include <string_view>
+#include <unordered_map>
+
+#include "base/hash.h"
+#include "model/profile.h"
+
+namespace tephra::model {
+
+// Builds a Profile row by row; equal rows get one id. Not thread-safe. After finish() the assembler is spent.
+class ProfileAssembler {
+ public:
+  ProfileAssembler();
+
+  StringId string(std::string_view text) { return profile_.strings.add(text); }
+  MappingId mapping(const Mapping& row);
+  FunctionId function(const Function& row);
+  FrameId frame(const Frame& row);
+  // `parent` must be a stack of this assembler; StackId{} is the empty stack.
+  StackId stack(StackId parent, FrameId frame);
+  EventId event(const Event& row);
+  ThreadId thread(const Thread& row);
+
+  struct Sample {
+    StackId stack;
+    EventId event;
+    ThreadId thread;
+    uint64_t count = 1;
+    uint64_t value = 0;
+    std::optional<uint64_t> time;  // kept for all samples or for none
+    std::optional<int32_t> cpu;    // likewise
+  };
+  // Appends a row; the caller merges equal samples where that matters.
+  void sample(const Sample& row);
+
+  Quality& quality() { return profile_.quality; }
+  RecordingFacts& facts() { return profile_.facts; }
+  // What was built so far.
+  const Profile& so_far() const { return profile_; }
+
+  Profile finish() &&;
+
+ private:
+  template <class Row, class RowId>
+  RowId intern(Table<Row, RowId>& table, std::unordered_multimap<uint64_t, RowId>& index, uint64_t hash,
+               const Row& row);
+
+  Profile profile_;
+  std::unordered_multimap<uint64_t, MappingId> mapping_index_;
+  std::unordered_multimap<uint64_t, FunctionId> function_index_;
+  std::unordered_multimap<uint64_t, FrameId> frame_index_;
+  std::unordered_map<uint64_t, StackId> stack_index_;  // key: parent and frame side by side
+  std::unordered_multimap<uint64_t, EventId> event_index_;
+  std::unordered_multimap<uint64_t, ThreadId> thread_index_;
+};
+
+}  // namespace tephra::model

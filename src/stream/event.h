@@ -1,0 +1,122 @@
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+#include <variant>
+
+#include "base/bytes.h"
+#include "model/build_id.h"
+#include "model/profile.h"
+
+namespace tephra::stream {
+
+// Events are what record bytes mean. Members are spans and views into the record; they live as long as the bytes do.
+
+// Fields that a record may carry whatever its type (perf's sample_id_all trailer, or a sample's own). What the file does
+// not record is -1 or 0.
+struct Origin {
+  uint64_t time = 0;
+  int32_t pid = -1;
+  int32_t tid = -1;
+  int32_t cpu = -1;
+  uint32_t event = 0;  // index into Recording::events
+};
+
+struct Sample {
+  Origin origin;
+  uint64_t ip = 0;
+  uint64_t address = 0;
+  uint64_t period = 1;
+  uint16_t misc = 0;       // the record header's, whose low bits tell kernel from user
+  base::Words callchain;   // leaf first, with perf's context markers
+  bool has_callchain = false;
+  base::Bytes raw;         // tracepoint data
+  uint64_t user_registers_abi = 0;
+  base::Bytes user_registers;
+  base::Bytes user_stack;  // cut to what the kernel really copied
+};
+
+struct Mmap {
+  Origin origin;
+  int32_t pid = -1;
+  int32_t tid = -1;
+  uint64_t start = 0;
+  uint64_t size = 0;
+  uint64_t file_offset = 0;
+  bool kernel = false;
+  bool executable = true;
+  model::FileIdentity file;
+  model::BuildId build_id;
+  std::string_view path;
+};
+
+struct Comm {
+  Origin origin;
+  int32_t pid = -1;
+  int32_t tid = -1;
+  bool exec = false;
+  std::string_view name;
+};
+
+struct Fork {
+  Origin origin;
+  int32_t pid = -1;
+  int32_t parent_pid = -1;
+  int32_t tid = -1;
+  int32_t parent_tid = -1;
+};
+
+struct Exit {
+  Origin origin;
+  int32_t pid = -1;
+  int32_t tid = -1;
+};
+
+// Losses. perf 6.1 and later repeat the same losses as LOST_SAMPLES at the end; see Recording.
+struct Lost {
+  Origin origin;
+  uint64_t count = 0;
+  bool samples_record = false;  // LOST_SAMPLES rather than LOST
+};
+
+struct Throttle {
+  Origin origin;
+  bool on = true;
+};
+
+struct Switch {
+  Origin origin;
+  bool out = false;
+};
+
+// A piece of kernel code that appeared or went (KSYMBOL).
+struct CodeObject {
+  Origin origin;
+  uint64_t address = 0;
+  uint64_t size = 0;
+  bool removed = false;
+  std::string_view name;
+};
+
+// The writer drained every ring once: nothing later is older than what came before the previous such mark.
+struct FinishedRound {};
+
+// A record that is known and means nothing to a profile.
+struct Ignored {
+  uint32_t type = 0;
+};
+
+// A record of a type that is not known.
+struct Unknown {
+  uint32_t type = 0;
+};
+
+// A record whose size does not hold what its type promises.
+struct Malformed {
+  uint32_t type = 0;
+};
+
+using Event = std::variant<Ignored, Sample, Mmap, Comm, Fork, Exit, Lost, Throttle, Switch, CodeObject, FinishedRound,
+                           Unknown, Malformed>;
+
+}  // namespace tephra::stream

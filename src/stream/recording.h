@@ -1,0 +1,40 @@
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/bytes.h"
+#include "model/build_id.h"
+#include "model/quality.h"
+#include "model/profile.h"
+#include "stream/event_layout.h"
+
+namespace tephra::stream {
+
+// One measured event of a recording, and how its records are laid out.
+struct RecordedEvent {
+  std::string name;
+  EventLayout layout;
+  std::vector<uint64_t> ids;
+};
+
+struct FileBuildId {
+  std::string path;
+  model::BuildId build_id;
+  bool kernel = false;
+};
+
+// An opened event file: what its header says and where its record bytes are. Nothing is decoded yet. The bytes are
+// owned by the caller (base::FileContent), unless they had to be unpacked: then `unpacked` holds them.
+struct Recording {
+  std::vector<RecordedEvent> events;
+  std::vector<base::Bytes> records;  // in file order; a record never spans two parts
+  std::shared_ptr<const std::string> unpacked;
+  std::vector<FileBuildId> build_ids;
+  base::Bytes tracing_data;  // formats of tracepoints; empty when none were recorded
+  model::RecordingFacts facts;
+  model::Quality quality;    // what the reader of the file found wrong
+};
+
+}  // namespace tephra::stream
