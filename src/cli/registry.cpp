@@ -4,10 +4,11 @@
 
 namespace tephra::cli {
 
-// Each command is one file, which defines its entry; the list below is the only other place to name it.
+// Each command is one file, which defines its entry; this list is the only other place that names it.
+extern const Command kFoldCommand;
 
 std::span<const Command> commands() {
-  static const std::array<Command, 0> kCommands{};
+  static const std::array kCommands{kFoldCommand};
   return kCommands;
 }
 

@@ -6,14 +6,15 @@ namespace tephra::stream {
 
 // The parts of perf_event_attr that decide how records are laid out and what they mean, in perf's own bits.
 struct EventLayout {
-  uint32_t type = 0;           // PERF_TYPE_*
+  uint32_t type = 0;  // PERF_TYPE_*
   uint64_t config = 0;
-  uint64_t sample_type = 0;    // PERF_SAMPLE_*
+  uint64_t sample_type = 0;  // PERF_SAMPLE_*
   uint64_t read_format = 0;
   uint64_t branch_sample_type = 0;
   uint64_t sample_regs_user = 0;
   uint64_t sample_regs_intr = 0;
   uint32_t sample_stack_user = 0;
+  uint16_t sample_max_stack = 0;  // 0: the kernel's default
   uint64_t sample_period_or_frequency = 0;
   bool frequency = false;
   bool sample_id_all = false;

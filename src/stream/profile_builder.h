@@ -8,31 +8,21 @@
 #include "model/profile.h"
 #include "stream/event.h"
 #include "stream/recording.h"
+#include "stream/sample_filter.h"
 
 namespace tephra::stream {
-
-// Which samples to take. Empty lists take all.
-struct SampleFilter {
-  std::vector<int32_t> pids;
-  std::vector<int32_t> tids;
-  std::vector<int32_t> cpus;
-  std::vector<std::string> comms;
-  std::vector<std::string> events;
-  uint64_t begin_time = 0;  // inclusive, in the recording's clock
-  uint64_t end_time = UINT64_MAX;
-  bool keep_idle = true;    // false: samples of the idle task are counted in Quality::idle and left out
-};
 
 struct BuildOptions {
   SampleFilter filter;
   bool keep_cpu = false;           // split rows by CPU
   bool keep_every_sample = false;  // one row a sample, in time order, with time and CPU
-  // Called with each part of the records that was read for the last time, so that a mapped file need not stay in memory.
+  // Called with each part of the records that was read for the last time, so that a mapped file need not stay in
+  // memory.
   std::function<void(base::Bytes)> done_with;
 };
 
-// Reads all samples into a profile of addresses (no names yet). Runs in parallel; the result does not depend on how many
-// threads there are.
+// Reads all samples into a profile of addresses (no names yet). Runs in parallel; the result does not depend on how
+// many threads there are.
 model::Profile build_profile(const Recording& recording, const BuildOptions& options);
 
 // Calls visit for every sample that passes the filter, in time order (ties in file order): the rows of a profile built

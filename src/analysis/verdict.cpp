@@ -1,0 +1,327 @@
+#include "analysis/verdict.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+#include "analysis/verdict_limits.h"
+
+namespace tephra::analysis {
+namespace {
+
+using model::Frame;
+using model::FrameId;
+using model::Profile;
+using model::Reason;
+using model::StackId;
+
+constexpr std::array<std::string_view, 7> kEntries{"_start",   "clone",        "clone3",      "__clone",
+                                                   "__clone3", "start_thread", "thread_start"};
+
+std::string with_commas(uint64_t number) {
+  std::string digits = std::to_string(number);
+  for (size_t at = digits.size(); at > 3; at -= 3) digits.insert(at - 3, ",");
+  return digits;
+}
+
+std::string percent(double share) {
+  if (share > 0.999 && share < 1) return "99.9 %";  // never round up to all
+  return fmt::format("{:.{}f} %", share * 100, share == 0 || share == 1 ? 0 : 1);
+}
+
+double share(uint64_t part, uint64_t whole) {
+  return whole == 0 ? 0 : static_cast<double>(part) / static_cast<double>(whole);
+}
+
+// What is known of each stack, found in one pass over the tree: parents come before children.
+struct StackFacts {
+  FrameId outermost;
+  FrameId innermost_user;
+  uint32_t frames = 0;
+  uint32_t named = 0;
+};
+
+std::vector<StackFacts> examine_stacks(const Profile& profile) {
+  std::vector<StackFacts> facts(profile.stacks.size());
+  for (uint32_t i = 1; i < facts.size(); ++i) {
+    const model::Stack& stack = profile.stacks[StackId{i}];
+    StackFacts fact = facts[stack.parent.value];
+    if (!stack.parent) fact.outermost = stack.frame;
+    if (!profile.in_kernel(stack.frame)) fact.innermost_user = stack.frame;
+    ++fact.frames;
+    fact.named += profile.functions[profile.frames[stack.frame].function].named;
+    facts[i] = fact;
+  }
+  return facts;
+}
+
+// Text formats tell names only: the second frame counts too, since the first often is the thread's name.
+bool imported_rooted(const Profile& profile, StackId stack) {
+  std::array<FrameId, 2> outer{};
+  for (; stack; stack = profile.stacks[stack].parent) outer = {profile.stacks[stack].frame, outer[0]};
+  return std::any_of(outer.begin(), outer.end(), [&](FrameId frame) {
+    return frame && std::find(kEntries.begin(), kEntries.end(), profile.function_name(frame)) != kEntries.end();
+  });
+}
+
+bool is_rooted(const Profile& profile, const StackFacts& facts, size_t sample) {
+  if (!facts.outermost) return false;
+  if (profile.code_kind(facts.outermost) == model::CodeKind::kImported) {
+    return imported_rooted(profile, profile.samples.stack[sample]);
+  }
+  // A kernel entry is the root of kernel threads alone; a user thread has callers behind it.
+  if (profile.in_kernel(facts.outermost)) return profile.threads[profile.samples.thread[sample]].kernel_thread;
+  return profile.frames[facts.outermost].facts & model::kOutermost;
+}
+
+bool is_caller_unsure(const Profile& profile, const StackFacts& facts) {
+  if (!facts.innermost_user) return false;
+  const uint8_t bits = profile.frames[facts.innermost_user].facts;
+  return (bits & model::kFrameNotSetUp) && !(bits & model::kOutermost);
+}
+
+// Samples by the name of a module, for saying where something goes wrong.
+using ByModule = std::map<std::string_view, uint64_t>;
+
+std::string_view module_name(const Profile& profile, FrameId frame) {
+  const std::string_view path = profile.text(profile.mappings[profile.frames[frame].mapping].path);
+  const std::string_view name = path.substr(path.rfind('/') + 1);
+  return name.empty() ? "memory without a file" : name;
+}
+
+std::string worst(const ByModule& modules) {
+  std::vector<std::pair<uint64_t, std::string_view>> sorted;
+  for (const auto& [name, count] : modules) sorted.emplace_back(count, name);
+  std::sort(sorted.rbegin(), sorted.rend());
+  std::string text;
+  for (size_t i = 0; i < sorted.size() && i < 3; ++i) {
+    text += fmt::format("{}{}", i == 0 ? "" : ", ", sorted[i].second);
+  }
+  return text;
+}
+
+struct Findings {
+  uint64_t rooted = 0;
+  uint64_t frames = 0;
+  uint64_t named = 0;
+  ByModule unrooted_in;
+  ByModule unsure_in;
+  ByModule unnamed_in;
+};
+
+void count_unnamed(const Profile& profile, Findings& findings) {
+  // How many samples go through each stack row, children first.
+  std::vector<uint64_t> through(profile.stacks.size());
+  for (size_t i = 0; i < profile.samples.size(); ++i)
+    through[profile.samples.stack[i].value] += profile.samples.count[i];
+  for (uint32_t i = static_cast<uint32_t>(through.size()); i-- > 1;) {
+    const model::Stack& stack = profile.stacks[StackId{i}];
+    through[stack.parent.value] += through[i];
+    if (!profile.functions[profile.frames[stack.frame].function].named) {
+      findings.unnamed_in[module_name(profile, stack.frame)] += through[i];
+    }
+  }
+}
+
+Findings examine(const Profile& profile, Verdict& verdict) {
+  const auto stacks = examine_stacks(profile);
+  const bool frame_pointers = profile.facts.engine == "frame pointers";
+  Findings findings;
+  for (size_t i = 0; i < profile.samples.size(); ++i) {
+    const StackFacts& facts = stacks[profile.samples.stack[i].value];
+    const uint64_t count = profile.samples.count[i];
+    verdict.samples += count;
+    findings.frames += facts.frames * count;
+    findings.named += facts.named * count;
+    if (is_rooted(profile, facts, i)) {
+      findings.rooted += count;
+    } else if (facts.outermost) {
+      findings.unrooted_in[module_name(profile, facts.outermost)] += count;
+    }
+    if (frame_pointers && is_caller_unsure(profile, facts)) {
+      verdict.caller_unsure += count;
+      findings.unsure_in[module_name(profile, facts.innermost_user)] += count;
+    }
+  }
+  count_unnamed(profile, findings);
+  return findings;
+}
+
+void collect_reasons(const Profile& profile, Verdict& verdict, const Findings& findings) {
+  model::Quality quality = profile.quality;
+  if (verdict.engine == "frame pointers" || verdict.engine == "stack copies") {
+    quality[Reason::root_not_reached] += verdict.samples - findings.rooted;
+  }
+  quality[Reason::leaf_without_frame] += verdict.caller_unsure;
+  for (size_t i = 0; i < model::kReasonCount; ++i) {
+    if (quality.reasons[i] != 0) verdict.reasons[model::kReasonNames[i]] = quality.reasons[i];
+  }
+}
+
+class Advisor {
+ public:
+  Advisor(const Profile& profile, Verdict& verdict, const Findings& findings)
+      : profile_(profile), verdict_(verdict), findings_(findings) {}
+
+  void advise() {
+    advise_on_loss();
+    advise_on_stacks();
+    advise_on_names();
+    if (count(Reason::file_truncated) > 0) {
+      add("the recording was cut off; what is missing is not known",
+          "Record again, and let the recorder end by itself or with Ctrl-C.");
+    }
+    if (count(Reason::malformed_records) > 0) {
+      add(fmt::format("{} records could not be read", with_commas(count(Reason::malformed_records))),
+          "Record again; if it happens again, the file was damaged on its way.");
+    }
+  }
+
+ private:
+  uint64_t count(Reason reason) const { return profile_.quality[reason]; }
+  void add(std::string problem, std::string fix) { verdict_.advice.push_back({std::move(problem), std::move(fix)}); }
+  std::string of_samples(uint64_t part) const { return percent(share(part, verdict_.samples)) + " of samples"; }
+
+  void advise_on_loss() {
+    if (verdict_.lost > 0) {
+      add(fmt::format("{} samples were lost because the recorder came too late", with_commas(verdict_.lost)),
+          "Record with a larger buffer (-m 4M) or at a lower rate (-F).");
+    }
+    if (verdict_.throttled > 0) {
+      add(fmt::format("the kernel stopped sampling {} times because it took too long", with_commas(verdict_.throttled)),
+          "Record at a lower rate (-F), or raise kernel.perf_cpu_time_max_percent.");
+    }
+  }
+
+  void advise_on_stacks() {
+    if (count(Reason::stacks_not_recorded) > 0) {
+      return add("no call stacks were recorded, so callers are not shown", "Record with -g.");
+    }
+    if (count(Reason::stack_copy_not_unwound) > 0) {
+      add(fmt::format("{} carry a copy of the user stack that is not unwound, so user callers are missing",
+                      of_samples(count(Reason::stack_copy_not_unwound))),
+          "Record with --call-graph fp.");
+    }
+    const uint64_t unrooted = verdict_.samples - findings_.rooted;
+    if (unrooted > 0 && verdict_.engine != "imported") {
+      add(fmt::format("{} have a stack that ends too early, in {}", of_samples(unrooted), worst(findings_.unrooted_in)),
+          "These are compiled without frame pointers; build with -fno-omit-frame-pointer.");
+    }
+    if (verdict_.caller_unsure > 0) {
+      add(fmt::format("{} lack the direct caller of the leaf, in {}", of_samples(verdict_.caller_unsure),
+                      worst(findings_.unsure_in)),
+          "The leaf had not set up its frame pointer there; its callers' callers are right.");
+    }
+    if (verdict_.stacks_truncated > 0) {
+      add(fmt::format("{} have stacks deeper than the kernel's limit", of_samples(verdict_.stacks_truncated)),
+          "Raise it: sysctl kernel.perf_event_max_stack=512.");
+    }
+  }
+
+  void advise_on_names() {
+    if (count(Reason::kernel_symbols_hidden) > 0) {
+      add("kernel functions have no names because their addresses are hidden",
+          "Run as root, or: sysctl kernel.kptr_restrict=0.");
+    }
+    if (count(Reason::kernel_mismatch) > 0) {
+      add("kernel functions have no names because the recording is of another kernel or boot",
+          "Read the recording on the machine, and in the boot, that made it.");
+    }
+    if (count(Reason::build_id_mismatch) > 0) {
+      add("files on disk are not those that ran, and were not used for names",
+          "Put the files that ran back, or record again.");
+    }
+    if (count(Reason::file_missing) > 0) {
+      add("files that ran are not here any more", "Read the recording where the files are.");
+    }
+    const uint64_t unnamed = findings_.frames - findings_.named;
+    if (unnamed > 0 && verdict_.frames_named < kGoodLimits.named) {
+      add(fmt::format("{} of frames have no name, in {}", percent(share(unnamed, findings_.frames)),
+                      worst(findings_.unnamed_in)),
+          "Install the debug symbols of these files, or build them without stripping.");
+    }
+  }
+
+  const Profile& profile_;
+  Verdict& verdict_;
+  const Findings& findings_;
+};
+
+bool within(const Limits& limits, const Verdict& verdict) {
+  const bool judge_stacks = verdict.engine == "frame pointers" || verdict.engine == "stack copies";
+  return share(verdict.lost, verdict.samples + verdict.lost) <= limits.lost &&
+         share(verdict.throttled, verdict.samples) <= limits.throttled && verdict.frames_named >= limits.named &&
+         share(verdict.stacks_truncated, verdict.samples) <= limits.truncated &&
+         share(verdict.caller_unsure, verdict.samples) <= limits.caller_unsure &&
+         (!judge_stacks || verdict.stacks_rooted >= limits.rooted);
+}
+
+Grade grade(const Profile& profile, const Verdict& verdict) {
+  if (!within(kFairLimits, verdict)) return Grade::kPoor;
+  const bool whole = profile.quality[Reason::file_truncated] == 0 && profile.quality[Reason::malformed_records] == 0 &&
+                     profile.quality[Reason::stacks_not_recorded] == 0;
+  return whole && within(kGoodLimits, verdict) ? Grade::kGood : Grade::kFair;
+}
+
+}  // namespace
+
+std::string_view grade_name(Grade grade) {
+  return grade == Grade::kGood ? "good" : grade == Grade::kFair ? "fair" : "poor";
+}
+
+Verdict judge(const Profile& profile) {
+  Verdict verdict;
+  verdict.engine = profile.facts.engine;
+  verdict.lost = profile.quality.lost;
+  verdict.throttled = profile.quality.throttled;
+  verdict.idle = profile.quality.idle;
+  verdict.stacks_truncated = profile.quality[Reason::depth_limit];
+  const Findings findings = examine(profile, verdict);
+  verdict.stacks_rooted = share(findings.rooted, verdict.samples);
+  verdict.frames_named = share(findings.named, findings.frames);
+  collect_reasons(profile, verdict, findings);
+  verdict.grade = grade(profile, verdict);
+  Advisor(profile, verdict, findings).advise();
+  return verdict;
+}
+
+std::string one_line(const Verdict& verdict) {
+  std::string text = fmt::format("verdict: {}. {} samples", grade_name(verdict.grade), with_commas(verdict.samples));
+  if (verdict.engine == "none") {
+    text += ", no stacks recorded";
+  } else if (verdict.engine == "imported") {
+    text += ", imported stacks";
+  } else {
+    text += fmt::format(", {} of stacks whole", percent(verdict.stacks_rooted));
+  }
+  text += fmt::format(", {} of frames named, {} lost", percent(verdict.frames_named), with_commas(verdict.lost));
+  if (verdict.caller_unsure > 0) {
+    text += fmt::format(", {} without their direct caller", percent(share(verdict.caller_unsure, verdict.samples)));
+  }
+  if (verdict.stacks_truncated > 0) text += fmt::format(", {} cut", with_commas(verdict.stacks_truncated));
+  if (verdict.throttled > 0) text += fmt::format(", throttled {} times", with_commas(verdict.throttled));
+  if (verdict.idle > 0) text += fmt::format(", {} idle left out", with_commas(verdict.idle));
+  text += '.';
+  if (verdict.grade != Grade::kGood && !verdict.advice.empty()) {
+    text += fmt::format(" {}: {}", verdict.advice.front().problem, verdict.advice.front().fix);
+  }
+  return text;
+}
+
+std::string details(const Verdict& verdict) {
+  Verdict brief = verdict;
+  brief.advice.clear();
+  std::string text = one_line(brief) + "\n  stacks by: " + verdict.engine;
+  for (const auto& [reason, count] : verdict.reasons) {
+    const auto at = std::find(model::kReasonNames.begin(), model::kReasonNames.end(), reason);
+    const auto index = static_cast<size_t>(at - model::kReasonNames.begin());
+    text += fmt::format("\n  {:>12}  {}: {}", with_commas(count), reason, model::kReasonMeanings[index]);
+  }
+  for (const Verdict::Advice& advice : verdict.advice) {
+    text += fmt::format("\n  - {}.\n    {}", advice.problem, advice.fix);
+  }
+  return text;
+}
+
+}  // namespace tephra::analysis

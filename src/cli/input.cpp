@@ -1,0 +1,110 @@
+#include "cli/input.h"
+
+#include <fmt/format.h>
+
+#include <charconv>
+#include <cmath>
+#include <cstdio>
+#include <optional>
+
+#include "base/file.h"
+#include "cli/command.h"
+#include "formats/format.h"
+
+namespace tephra::cli {
+namespace {
+
+base::Result<uint64_t> parse_seconds(std::string_view text, uint64_t if_empty) {
+  if (text.empty()) return if_empty;
+  const std::string copy(text);
+  char* end = nullptr;
+  const double seconds = std::strtod(copy.c_str(), &end);
+  if (end != copy.c_str() + copy.size() || !std::isfinite(seconds) || seconds < 0 || seconds > 1e10) {
+    return base::usage_error("--time takes BEGIN,END in seconds, not", copy);
+  }
+  return static_cast<uint64_t>(std::llround(seconds * 1e9));
+}
+
+base::Status apply_time(const std::string& time, stream::SampleFilter& filter) {
+  if (time.empty()) return {};
+  const size_t comma = time.find(',');
+  const std::string_view text(time);
+  TEPHRA_TRY(filter.begin_time, parse_seconds(text.substr(0, comma), 0));
+  if (comma == std::string::npos) return {};
+  TEPHRA_TRY(filter.end_time, parse_seconds(text.substr(comma + 1), UINT64_MAX));
+  return {};
+}
+
+// The first event, in the order of the file, that has samples.
+model::EventId first_event(const model::Profile& profile) { return profile.samples.event.front(); }
+
+size_t events_with_samples(const model::Profile& profile) {
+  std::vector<char> seen(profile.events.size());
+  for (const model::EventId event : profile.samples.event) seen[event.value] = 1;
+  return static_cast<size_t>(std::count(seen.begin(), seen.end(), 1));
+}
+
+base::Error no_samples(const InputOptions& options, const model::Profile& profile) {
+  if (profile.quality.idle > 0) {
+    return base::failed("no samples in", options.path,
+                        fmt::format("all {} samples are of the idle task", profile.quality.idle), "Add --idle.");
+  }
+  const auto& filter = options.build.filter;
+  const bool filtered = !filter.pids.empty() || !filter.tids.empty() || !filter.cpus.empty() || !filter.comms.empty() ||
+                        !options.event.empty() || !options.time.empty();
+  if (filtered) return base::failed("no samples in", options.path, "the filters leave none");
+  return base::failed("no samples in", options.path, "the recording holds none",
+                      "Record for longer, or while the program is busy.");
+}
+
+}  // namespace
+
+void InputOptions::declare(CLI::App& parser) {
+  path = "perf.data";
+  parser.add_option("-i,--input,input", path, "the profile to read; - is standard input")->type_name("FILE");
+  parser.add_flag("!--no-inline", symbols.inlines, "do not show inlined functions");
+  parser.add_flag("!--no-demangle", symbols.demangle, "show symbol names as the linker has them");
+  parser.add_flag("--full-names", symbols.full_names, "names with parameters, and never shortened");
+  auto& filter = build.filter;
+  parser.add_option("--pid", filter.pids, "only these processes")->delimiter(',')->type_name("PID,…");
+  parser.add_option("--tid", filter.tids, "only these threads")->delimiter(',')->type_name("TID,…");
+  parser.add_option("--comm", filter.comms, "only threads of these names")->delimiter(',')->type_name("NAME,…");
+  parser.add_option("--cpu", filter.cpus, "only these CPUs")->delimiter(',')->type_name("CPU,…");
+  parser.add_option("--time", time, "only this time, in seconds of the recording's clock")->type_name("BEGIN,END");
+  parser.add_option("--event-filter", event, "the event to show (default: the first)")->type_name("EVENT");
+  parser.add_flag("--idle", keep_idle, "keep samples of the idle task");
+  parser.add_flag("--strict", strict, "exit with status 3 unless the verdict is good");
+  parser.add_flag("-q,--quiet", quiet, "do not print the verdict");
+  parser.add_flag("-v,--verbose", verbose, "print the verdict in full");
+}
+
+base::Result<Input> load(const InputOptions& options) {
+  TEPHRA_TRY(const auto content, base::FileContent::open(options.path));
+  stream::BuildOptions build = options.build;
+  TEPHRA_CHECK_OK(apply_time(options.time, build.filter));
+  build.filter.keep_idle = options.keep_idle;
+  if (!options.event.empty()) build.filter.events = {options.event};
+  build.done_with = [&](base::Bytes part) { content.forget(part); };
+  TEPHRA_TRY(auto profile, formats::read_profile(content.bytes(), options.path, build));
+  if (profile.samples.size() == 0) return no_samples(options, profile);
+  if (options.event.empty() && events_with_samples(profile) > 1) {
+    const std::string name(profile.text(profile.events[first_event(profile)].name));
+    fmt::print(stderr, "tephra: showing event {}; --event-filter selects another\n", name);
+    build.filter.events = {name};
+    TEPHRA_TRY(profile, formats::read_profile(content.bytes(), options.path, build));
+  }
+  Input input{symbols::symbolize(profile, options.symbols), {}};
+  input.verdict = analysis::judge(input.profile);
+  return input;
+}
+
+int conclude(const InputOptions& options, const analysis::Verdict& verdict) {
+  if (options.verbose) {
+    fmt::print(stderr, "{}\n", analysis::details(verdict));
+  } else if (!options.quiet) {
+    fmt::print(stderr, "{}\n", analysis::one_line(verdict));
+  }
+  return options.strict && verdict.grade != analysis::Grade::kGood ? kExitBadVerdict : kExitDone;
+}
+
+}  // namespace tephra::cli

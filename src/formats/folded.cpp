@@ -1,0 +1,205 @@
+#include "formats/folded.h"
+
+#include <algorithm>
+#include <charconv>
+#include <optional>
+#include <unordered_map>
+#include <vector>
+
+#include "model/profile_assembler.h"
+
+namespace tephra::formats {
+namespace {
+
+using base::Bytes;
+using model::CodeKind;
+using model::Reason;
+
+constexpr std::string_view kInlinedMark = "_[i]";
+constexpr size_t kSniffedLines = 10;
+constexpr size_t kSniffedBytes = 64 << 10;
+
+struct Line {
+  std::string_view stack;
+  uint64_t count = 0;
+};
+
+std::string_view without_end(std::string_view line) {
+  while (!line.empty() && (line.back() == '\r' || line.back() == ' ')) line.remove_suffix(1);
+  return line;
+}
+
+// Splits `stack COUNT`; a fraction of the count is dropped.
+std::optional<Line> parse_line(std::string_view line) {
+  line = without_end(line);
+  const size_t space = line.rfind(' ');
+  if (space == std::string_view::npos || space == 0) return std::nullopt;
+  const std::string_view number = line.substr(space + 1);
+  Line parsed{without_end(line.substr(0, space)), 0};
+  const auto [end, error] = std::from_chars(number.data(), number.data() + number.size(), parsed.count);
+  if (error != std::errc{}) return std::nullopt;
+  std::string_view rest(end, static_cast<size_t>(number.data() + number.size() - end));
+  if (rest.starts_with('.')) rest.remove_prefix(std::min(rest.size(), rest.find_first_not_of("0123456789", 1)));
+  if (!rest.empty() || parsed.stack.empty()) return std::nullopt;
+  return parsed;
+}
+
+// Takes the next line off `text`.
+std::string_view next_line(std::string_view& text) {
+  const size_t end = text.find('\n');
+  const std::string_view line = text.substr(0, end);
+  text = end == std::string_view::npos ? std::string_view{} : text.substr(end + 1);
+  return line;
+}
+
+bool sniff(Bytes bytes) {
+  std::string_view text = base::as_text(bytes.first(std::min(bytes.size(), kSniffedBytes)));
+  const bool cut = text.size() < bytes.size();
+  if (text.find('\0') != std::string_view::npos) return false;
+  size_t good = 0;
+  for (size_t i = 0; i < kSniffedLines && !text.empty(); ++i) {
+    const std::string_view line = next_line(text);
+    if (cut && text.empty()) break;
+    if (without_end(line).empty() || line.starts_with('#')) continue;
+    if (!parse_line(line)) return false;
+    ++good;
+  }
+  return good > 0;
+}
+
+class Reader {
+ public:
+  base::Result<model::Profile> read(std::string_view text) {
+    event_ = assembler_.event({assembler_.string("samples"), assembler_.string("samples")});
+    thread_ = assembler_.thread({});
+    mapping_ = assembler_.mapping({.kind = CodeKind::kImported});
+    while (!text.empty()) {
+      const std::string_view line = next_line(text);
+      if (without_end(line).empty() || line.starts_with('#')) continue;
+      if (const auto parsed = parse_line(line)) {
+        assembler_.sample({.stack = stack(parsed->stack),
+                           .event = event_,
+                           .thread = thread_,
+                           .count = parsed->count,
+                           .value = parsed->count});
+      } else {
+        ++assembler_.quality()[Reason::malformed_records];
+      }
+    }
+    assembler_.facts().format = "folded";
+    assembler_.facts().engine = "imported";
+    return std::move(assembler_).finish();
+  }
+
+ private:
+  model::StackId stack(std::string_view text) {
+    model::StackId stack;
+    while (!text.empty()) {
+      const size_t end = text.find(';');
+      stack = assembler_.stack(stack, frame(text.substr(0, end)));
+      text = end == std::string_view::npos ? std::string_view{} : text.substr(end + 1);
+    }
+    return stack;
+  }
+
+  model::FrameId frame(std::string_view name) {
+    const bool inlined = name.ends_with(kInlinedMark);
+    if (inlined) name.remove_suffix(kInlinedMark.size());
+    const bool named = !name.starts_with("[unknown]");
+    const auto function = assembler_.function({.name = assembler_.string(name), .named = named});
+    return assembler_.frame({.mapping = mapping_, .inlined = inlined, .function = function});
+  }
+
+  model::ProfileAssembler assembler_;
+  model::EventId event_;
+  model::ThreadId thread_;
+  model::MappingId mapping_;
+};
+
+base::Result<model::Profile> read(Bytes bytes) { return Reader().read(base::as_text(bytes)); }
+
+// A frame's text must not contain what separates frames and lines.
+void append_clean(std::string& out, std::string_view text, bool spaces_too = false) {
+  for (const char c : text) {
+    if (c == ';') {
+      out += ':';
+    } else if (static_cast<unsigned char>(c) < 0x20 || (spaces_too && c == ' ')) {
+      out += '_';
+    } else {
+      out += c;
+    }
+  }
+}
+
+class Writer {
+ public:
+  Writer(const model::Profile& profile, const FoldedOptions& options) : profile_(profile), options_(options) {}
+
+  std::string write() {
+    const auto& samples = profile_.samples;
+    for (size_t i = 0; i < samples.size(); ++i) {
+      std::string line = first_frame(samples.thread[i]);
+      append_stack(line, samples.stack[i]);
+      lines_[std::move(line)] += options_.by_value ? samples.value[i] : samples.count[i];
+    }
+    std::vector<std::pair<std::string_view, uint64_t>> sorted(lines_.begin(), lines_.end());
+    std::sort(sorted.begin(), sorted.end());
+    std::string text;
+    for (const auto& [stack, count] : sorted) {
+      text.append(stack).append(" ").append(std::to_string(count)).append("\n");
+    }
+    return text;
+  }
+
+ private:
+  std::string first_frame(model::ThreadId id) const {
+    const model::Thread& thread = profile_.threads[id];
+    std::string text;
+    append_clean(text, profile_.text(thread.comm), true);
+    if (options_.tid) {
+      text += "-" + std::to_string(thread.pid) + "/" + std::to_string(thread.tid);
+    } else if (options_.pid) {
+      text += "-" + std::to_string(thread.pid);
+    }
+    return text;
+  }
+
+  void append_stack(std::string& line, model::StackId stack) {
+    path_.clear();
+    for (; stack; stack = profile_.stacks[stack].parent) path_.push_back(profile_.stacks[stack].frame);
+    for (auto at = path_.rbegin(); at != path_.rend(); ++at) {
+      if (!line.empty()) line += ';';
+      append_frame(line, *at);
+    }
+  }
+
+  void append_frame(std::string& line, model::FrameId id) const {
+    append_clean(line, profile_.function_name(id));
+    if (profile_.frames[id].inlined) line += kInlinedMark;
+    if (options_.kernel && profile_.in_kernel(id)) line += "_[k]";
+    if (options_.jit && profile_.code_kind(id) == CodeKind::kAnonymous) line += "_[j]";
+  }
+
+  const model::Profile& profile_;
+  const FoldedOptions& options_;
+  std::unordered_map<std::string, uint64_t> lines_;
+  std::vector<model::FrameId> path_;
+};
+
+base::Result<std::string> write(const model::Profile& profile) { return write_folded(profile, {}); }
+
+}  // namespace
+
+std::string write_folded(const model::Profile& profile, const FoldedOptions& options) {
+  return Writer(profile, options).write();
+}
+
+const Format kFolded{
+    .name = "folded",
+    .summary = "folded stacks, one line a stack",
+    .sniff = sniff,
+    .read = read,
+    .write = write,
+};
+
+}  // namespace tephra::formats

@@ -1,0 +1,22 @@
+#pragma once
+
+#include "formats/format.h"
+
+namespace tephra::formats {
+
+// Folded stacks: `comm;outermost;…;leaf COUNT`, one line a stack.
+extern const Format kFolded;
+
+// How `tephra fold` writes them, in the words of stackcollapse-perf.pl.
+struct FoldedOptions {
+  bool pid = false;       // the first frame is comm-PID
+  bool tid = false;       // the first frame is comm-PID/TID
+  bool kernel = false;    // kernel frames end in _[k]
+  bool jit = false;       // frames of generated code end in _[j]
+  bool by_value = false;  // the number is the sum of the periods, not the number of samples
+};
+
+// Lines are sorted. Inlined frames end in _[i].
+std::string write_folded(const model::Profile& profile, const FoldedOptions& options);
+
+}  // namespace tephra::formats

@@ -1,0 +1,38 @@
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "base/bytes.h"
+#include "base/result.h"
+#include "model/profile.h"
+#include "stream/profile_builder.h"
+#include "stream/recording.h"
+
+namespace tephra::formats {
+
+// A file format. What a format cannot do is null. Event files (single records in time) have `open`, and are read
+// through stream::build_profile; profile files have `read`.
+struct Format {
+  std::string_view name;
+  std::string_view summary;
+  // Whether bytes look like this format, judged by content alone.
+  bool (*sniff)(base::Bytes bytes) = nullptr;
+  base::Result<stream::Recording> (*open)(base::Bytes bytes) = nullptr;
+  base::Result<model::Profile> (*read)(base::Bytes bytes) = nullptr;
+  base::Result<std::string> (*write)(const model::Profile& profile) = nullptr;
+};
+
+// All formats, in the order they are tried: those with a signature first.
+std::span<const Format* const> formats();
+const Format* find_format(std::string_view name);
+
+// The format of `bytes`. None: an error that lists what was tried. `name` is for the message.
+base::Result<const Format*> recognise(base::Bytes bytes, const std::string& name);
+
+// Reads a profile of any readable format; `options` matter for event files only.
+base::Result<model::Profile> read_profile(base::Bytes bytes, const std::string& name,
+                                          const stream::BuildOptions& options);
+
+}  // namespace tephra::formats

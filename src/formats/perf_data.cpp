@@ -1,0 +1,279 @@
+#include "formats/perf_data.h"
+
+#include <linux/perf_event.h>
+
+#include <bit>
+#include <ctime>
+
+#include "base/zstd_stream.h"
+#include "formats/perf_data_features.h"
+#include "stream/event_name.h"
+#include "stream/records.h"
+
+namespace tephra::formats {
+namespace {
+
+using base::ByteReader;
+using base::Bytes;
+using model::Reason;
+using stream::Recording;
+
+constexpr std::string_view kMagic = "PERFILE2";
+constexpr std::string_view kSwappedMagic = "2ELIFREP";
+constexpr size_t kPipeHeaderSize = 16;
+constexpr size_t kFileHeaderSize = 104;
+constexpr size_t kSmallestAttribute = 64;  // PERF_ATTR_SIZE_VER0
+
+struct Section {
+  uint64_t offset = 0;
+  uint64_t size = 0;
+};
+
+Section read_section(ByteReader& reader) {
+  const uint64_t offset = reader.u64();
+  return {offset, reader.u64()};
+}
+
+// The part of the file a section names, cut where the file ends. `whole` tells whether it was all there.
+Bytes slice(Bytes file, const Section& section, bool& whole) {
+  whole = section.offset <= file.size() && section.size <= file.size() - section.offset;
+  if (section.offset >= file.size()) return {};
+  return file.subspan(section.offset, std::min<uint64_t>(section.size, file.size() - section.offset));
+}
+
+bool sniff(Bytes bytes) {
+  const auto text = base::as_text(bytes);
+  return text.starts_with(kMagic) || text.starts_with(kSwappedMagic);
+}
+
+// Reads the ids of an event, from whole words.
+std::vector<uint64_t> read_ids(Bytes bytes) {
+  std::vector<uint64_t> ids;
+  ByteReader reader(bytes);
+  while (reader.remaining() >= 8) ids.push_back(reader.u64());
+  return ids;
+}
+
+void add_event(Recording& recording, Bytes attribute, Bytes ids) {
+  stream::RecordedEvent event;
+  event.layout = read_attribute(attribute);
+  event.name = stream::name_of(event.layout);
+  event.ids = read_ids(ids);
+  recording.events.push_back(std::move(event));
+}
+
+base::Status read_attributes(Bytes file, const Section& section, uint64_t entry_size, Recording& recording) {
+  bool whole = true;
+  const Bytes entries = slice(file, section, whole);
+  if (!whole || entry_size < kSmallestAttribute + 16 || entries.size() / entry_size == 0) {
+    return base::failed("cannot read", "", "the perf.data header is truncated or damaged");
+  }
+  for (size_t at = 0; at + entry_size <= entries.size(); at += entry_size) {
+    const Bytes entry = entries.subspan(at, entry_size);
+    ByteReader reader(entry.last(16));
+    const Bytes ids = slice(file, read_section(reader), whole);
+    if (!whole) ++recording.quality[Reason::file_truncated];
+    add_event(recording, entry.first(entry_size - 16), ids);
+  }
+  return {};
+}
+
+// The table of feature sections lies behind the data; each set bit has one entry, in order.
+void read_features(Bytes file, uint64_t table_offset, Bytes bits, Recording& recording) {
+  if (table_offset > file.size()) return;
+  ByteReader table(file.subspan(table_offset));
+  for (uint32_t feature = 0; feature < kFeatureBits; ++feature) {
+    const auto byte = static_cast<unsigned>(bits[feature / 8]);
+    if (!(byte >> (feature % 8) & 1)) continue;
+    const Section section = read_section(table);
+    if (!table.ok()) {
+      ++recording.quality[Reason::file_truncated];
+      return;
+    }
+    bool whole = true;
+    const Bytes bytes = slice(file, section, whole);
+    if (feature != 0 && (!whole || !read_feature(feature, bytes, recording))) {
+      ++recording.quality[Reason::malformed_records];
+    }
+  }
+}
+
+// Reads what pipe-mode streams, and some files, tell in records instead of in the header.
+void read_header_record(const stream::Record& record, Bytes payload, Recording& recording) {
+  ByteReader reader(record.body());
+  switch (record.type) {
+    case stream::kRecordHeaderAttr: {
+      const uint32_t size = record.body().size() >= 8 ? base::load<uint32_t>(record.body().data() + 4) : 0;
+      const Bytes attribute = reader.bytes(std::max<size_t>(size, kSmallestAttribute));
+      if (reader.ok()) add_event(recording, attribute, reader.bytes(reader.remaining()));
+      break;
+    }
+    case stream::kRecordHeaderFeature: {
+      const uint64_t feature = reader.u64();
+      if (reader.ok() && feature < kFeatureBits) {
+        read_feature(static_cast<uint32_t>(feature), reader.bytes(reader.remaining()), recording);
+      }
+      break;
+    }
+    case stream::kRecordBuildId:
+      read_build_id(record.bytes, record.misc, recording);
+      break;
+    case stream::kRecordTracingData:
+      recording.tracing_data = payload;
+      break;
+    default:
+      break;
+  }
+}
+
+struct StreamContent {
+  bool compressed = false;
+};
+
+StreamContent read_header_records(Bytes part, bool pipe, Recording& recording) {
+  StreamContent content;
+  stream::RecordWalker walker(part);
+  stream::Record record;
+  while (walker.next(record)) {
+    const bool compressed = record.type == stream::kRecordCompressed || record.type == stream::kRecordCompressed2;
+    content.compressed = content.compressed || compressed;
+    if (!pipe && record.type != stream::kRecordBuildId) continue;
+    const size_t end = static_cast<size_t>(record.bytes.data() - part.data()) + record.bytes.size();
+    read_header_record(record, part.subspan(end, walker.position() - end), recording);
+  }
+  return content;
+}
+
+// Unpacks COMPRESSED records: one zstd stream over all of them, whose content is records again. A record may begin in
+// one compressed record and end in the next, so only whole ones are passed on.
+class Unpacker {
+ public:
+  explicit Unpacker(size_t packed_size) : limit_(packed_size * size_t{4096} + (size_t{64} << 20)) {}
+
+  // Stops for good where the stream is damaged; what came before stays.
+  void unpack(Bytes part) {
+    stream::RecordWalker walker(part);
+    stream::Record record;
+    while (!damaged_ && walker.next(record)) {
+      if (record.type == stream::kRecordCompressed) {
+        add(record.body());
+      } else if (record.type == stream::kRecordCompressed2) {
+        ByteReader reader(record.body());
+        const uint64_t size = reader.u64();
+        add(reader.bytes(std::min<uint64_t>(size, reader.remaining())));
+      } else if (record.type != stream::kRecordAuxtrace && record.type != stream::kRecordTracingData) {
+        text_.append(base::as_text(record.bytes));
+      }
+    }
+    damaged_ = damaged_ || walker.damaged();
+  }
+
+  std::string take() { return std::move(text_); }
+  bool damaged() const { return damaged_ || !pending_.empty(); }
+
+ private:
+  void add(Bytes packed) {
+    if (!zstd_.decompress(packed, pending_, limit_ - std::min(limit_, text_.size()))) damaged_ = true;
+    stream::RecordWalker walker(base::as_bytes(pending_));
+    stream::Record record;
+    while (walker.next(record)) continue;
+    text_.append(pending_, 0, walker.position());
+    pending_.erase(0, walker.position());
+  }
+
+  base::ZstdDecompressor zstd_;
+  size_t limit_;
+  std::string text_;
+  std::string pending_;
+  bool damaged_ = false;
+};
+
+void unpack(Recording& recording) {
+  size_t size = 0;
+  for (const Bytes part : recording.records) size += part.size();
+  Unpacker unpacker(size);
+  for (const Bytes part : recording.records) unpacker.unpack(part);
+  if (unpacker.damaged()) ++recording.quality[Reason::file_truncated];
+  recording.unpacked = std::make_shared<const std::string>(unpacker.take());
+  recording.records = {base::as_bytes(*recording.unpacked)};
+}
+
+std::string clock_name(const Recording& recording) {
+  if (recording.events.empty()) return "";
+  const auto& layout = recording.events.front().layout;
+  if (!layout.use_clockid) return "sched_clock";
+  switch (layout.clockid) {
+    case CLOCK_MONOTONIC:
+      return "CLOCK_MONOTONIC";
+    case CLOCK_MONOTONIC_RAW:
+      return "CLOCK_MONOTONIC_RAW";
+    case CLOCK_REALTIME:
+      return "CLOCK_REALTIME";
+    case CLOCK_BOOTTIME:
+      return "CLOCK_BOOTTIME";
+    default:
+      return "clock " + std::to_string(layout.clockid);
+  }
+}
+
+base::Result<Recording> finish(Recording recording, const StreamContent& content) {
+  if (recording.events.empty()) return base::failed("cannot read", "", "the perf.data file describes no event");
+  if (content.compressed) unpack(recording);
+  recording.facts.format = "perf.data";
+  recording.facts.clock = clock_name(recording);
+  return recording;
+}
+
+base::Result<Recording> open_pipe(Bytes file) {
+  Recording recording;
+  recording.records = {file.subspan(kPipeHeaderSize)};
+  const StreamContent content = read_header_records(recording.records[0], true, recording);
+  return finish(std::move(recording), content);
+}
+
+base::Result<Recording> open_file(Bytes file) {
+  if (file.size() < kFileHeaderSize) {
+    return base::failed("cannot read", "", "the perf.data header is truncated");
+  }
+  Recording recording;
+  ByteReader header(file);
+  header.skip(16);
+  const uint64_t entry_size = header.u64();
+  const Section attributes = read_section(header);
+  Section data = read_section(header);
+  header.skip(16);  // event types, of old versions
+  const Bytes feature_bits = header.bytes(kFeatureBits / 8);
+  TEPHRA_CHECK_OK(read_attributes(file, attributes, entry_size, recording));
+  // A writer that was killed may have left no size; then the data goes on to the end of the file.
+  if (data.size == 0 && data.offset < file.size()) {
+    data.size = file.size() - data.offset;
+    ++recording.quality[Reason::file_truncated];
+  } else {
+    read_features(file, data.offset + data.size, feature_bits, recording);
+  }
+  bool whole = true;
+  recording.records = {slice(file, data, whole)};
+  if (!whole) ++recording.quality[Reason::file_truncated];
+  const StreamContent content = read_header_records(recording.records[0], false, recording);
+  return finish(std::move(recording), content);
+}
+
+base::Result<Recording> open(Bytes file) {
+  if (base::as_text(file).starts_with(kSwappedMagic)) {
+    return base::failed("cannot read", "", "the recording is of a machine with the other byte order");
+  }
+  if (file.size() < kPipeHeaderSize) return base::failed("cannot read", "", "the perf.data header is truncated");
+  const auto header_size = base::load<uint64_t>(file.data() + 8);
+  return header_size == kPipeHeaderSize ? open_pipe(file) : open_file(file);
+}
+
+}  // namespace
+
+const Format kPerfData{
+    .name = "perf.data",
+    .summary = "recordings of tephra record and perf record",
+    .sniff = sniff,
+    .open = open,
+};
+
+}  // namespace tephra::formats

@@ -1,0 +1,53 @@
+#pragma once
+
+#include <cstdint>
+#include <unordered_map>
+
+#include "stream/event.h"
+#include "stream/recording.h"
+#include "stream/records.h"
+
+namespace tephra::stream {
+
+// Turns record bytes into Events; the only place that knows how records are laid out. Immutable after construction, so
+// threads may share one. Never reads outside the record.
+class Decoder {
+ public:
+  // Keeps a reference to the recording's events.
+  explicit Decoder(const Recording& recording);
+
+  Event decode(const Record& record) const;
+
+  // The two parts of decode that matter for speed, alone. `record` is a SAMPLE. False: malformed, or of no known event.
+  bool decode_sample(const Record& record, Sample& sample) const;
+  // The time of any record; 0 where it has none.
+  uint64_t time_of(const Record& record) const;
+
+  // Whether samples carry the time; where not, order in the file is all there is.
+  bool has_time() const { return has_time_; }
+
+ private:
+  // Index of the event a record belongs to, or -1.
+  int event_of_sample(const Record& record) const;
+  int event_of_id(uint64_t id) const;
+  // Reads the trailer that sample_id_all adds to other records.
+  Origin trailer(const Record& record) const;
+
+  Event decode_mmap(const Record& record) const;
+  Event decode_mmap2(const Record& record) const;
+  Event decode_comm(const Record& record) const;
+  Event decode_task(const Record& record) const;
+  Event decode_lost(const Record& record) const;
+  Event decode_code_object(const Record& record) const;
+  // The body without its trailer.
+  base::Bytes content(const Record& record) const;
+
+  const std::vector<RecordedEvent>& events_;
+  std::unordered_map<uint64_t, uint32_t> event_by_id_;
+  size_t trailer_size_ = 0;
+  size_t sample_id_offset_ = 0;  // where a sample's id is, 0 when samples have none
+  bool trailer_has_identifier_ = false;
+  bool has_time_ = false;
+};
+
+}  // namespace tephra::stream

@@ -1,0 +1,337 @@
+#include "stream/profile_builder.h"
+
+#include <algorithm>
+#include <bit>
+#include <mutex>
+
+#include "base/parallel.h"
+#include "model/profile_assembler.h"
+#include "stream/decoder.h"
+#include "stream/event_name.h"
+#include "stream/sample_table.h"
+#include "stream/side_band.h"
+#include "stream/stack_resolver.h"
+
+namespace tephra::stream {
+namespace {
+
+using model::Reason;
+
+constexpr uint32_t kDefaultMaxStack = 127;
+constexpr int kX86InstructionPointer = 8;  // in the mask of user registers
+
+// The user-space address of a sample that carries registers instead of user frames.
+uint64_t user_ip(const Sample& sample, const EventLayout& layout) {
+  if ((sample.misc & PERF_RECORD_MISC_CPUMODE_MASK) != PERF_RECORD_MISC_KERNEL) return sample.ip;
+  const uint64_t mask = layout.sample_regs_user;
+  if (!(mask >> kX86InstructionPointer & 1) || sample.user_registers.empty()) return 0;
+  const int index = std::popcount(mask & ((1u << kX86InstructionPointer) - 1));
+  return base::load<uint64_t>(sample.user_registers.data() + index * 8);
+}
+
+// Everything a thread needs to turn samples into keys; remembers the last answers of the history, which mostly hold for
+// the next sample too.
+class KeyMaker {
+ public:
+  KeyMaker(const Recording& recording, const Decoder& decoder, const ProcessHistory& history,
+           const model::StringTable& strings, const BuildOptions& options)
+      : recording_(recording), decoder_(decoder), history_(history), strings_(strings), options_(options) {
+    wanted_.assign(recording.events.size(), options.filter.events.empty());
+    for (size_t i = 0; i < wanted_.size(); ++i) {
+      for (const std::string& name : options.filter.events) wanted_[i] = wanted_[i] || recording.events[i].name == name;
+    }
+  }
+
+  enum class Answer { kTake, kLeave, kIdle };
+
+  Answer make(const Sample& sample, uint64_t position, SampleKey& key) {
+    const Origin& origin = sample.origin;
+    if (!wanted_[origin.event] || !options_.filter.takes(origin)) return Answer::kLeave;
+    if (origin.pid == 0 && !options_.filter.keep_idle) return Answer::kIdle;
+    const uint64_t moment = moment_of(decoder_, origin.time, position);
+    look_up(origin, moment);
+    if (!takes_comm()) return Answer::kLeave;
+    const EventLayout& layout = recording_.events[origin.event].layout;
+    key.event = origin.event;
+    key.pid = origin.pid;
+    key.tid = origin.tid;
+    key.cpu = options_.keep_cpu ? origin.cpu : -1;
+    key.comm = comm_.value;
+    key.user_space = user_space_.value;
+    key.kernel_space = kernel_space_.value;
+    key.mode = sample.misc & PERF_RECORD_MISC_CPUMODE_MASK;
+    key.has_callchain = sample.has_callchain && !sample.callchain.empty();
+    key.has_user_stack = layout.sample_type & PERF_SAMPLE_STACK_USER && !sample.user_registers.empty();
+    key.callchain = sample.callchain;
+    key.ip = key.has_user_stack ? user_ip(sample, layout) : key.has_callchain ? 0 : sample.ip;
+    return Answer::kTake;
+  }
+
+ private:
+  void look_up(const Origin& origin, uint64_t moment) {
+    if (origin.pid != pid_ || !user_space_.covers(moment)) user_space_ = history_.address_space(origin.pid, moment);
+    if (origin.tid != tid_ || !comm_.covers(moment)) comm_ = history_.comm(origin.pid, origin.tid, moment);
+    if (!kernel_space_.covers(moment)) kernel_space_ = history_.kernel_space(moment);
+    pid_ = origin.pid;
+    tid_ = origin.tid;
+  }
+
+  bool takes_comm() const {
+    const auto& wanted = options_.filter.comms;
+    return wanted.empty() || std::find(wanted.begin(), wanted.end(), strings_[comm_.value]) != wanted.end();
+  }
+
+  const Recording& recording_;
+  const Decoder& decoder_;
+  const ProcessHistory& history_;
+  const model::StringTable& strings_;
+  const BuildOptions& options_;
+  std::vector<char> wanted_;
+  int32_t pid_ = -2;
+  int32_t tid_ = -2;
+  ProcessHistory::Period<AddressSpaces::State> user_space_;
+  ProcessHistory::Period<AddressSpaces::State> kernel_space_{.from = 1, .until = 0};
+  ProcessHistory::Period<model::StringId> comm_;
+};
+
+// What reading samples gives beside the table of them.
+struct ReadCounts {
+  uint64_t malformed = 0;
+  uint64_t idle = 0;
+  uint64_t first_time = UINT64_MAX;
+  uint64_t last_time = 0;
+
+  void see(uint64_t time) {
+    first_time = std::min(first_time, time);
+    last_time = std::max(last_time, time);
+  }
+  void add(const ReadCounts& other) {
+    malformed += other.malformed;
+    idle += other.idle;
+    first_time = std::min(first_time, other.first_time);
+    last_time = std::max(last_time, other.last_time);
+  }
+};
+
+// Calls visit(sample, position) for the samples of a chunk.
+template <class Visit>
+void for_each_in_chunk(const Decoder& decoder, const Chunk& chunk, ReadCounts& counts, Visit visit) {
+  RecordWalker walker(chunk.bytes);
+  Record record;
+  Sample sample;
+  for (size_t at = 0; walker.next(record); at = walker.position()) {
+    if (record.type != PERF_RECORD_SAMPLE) continue;
+    if (decoder.decode_sample(record, sample)) {
+      visit(sample, chunk.position + at);
+    } else {
+      ++counts.malformed;
+    }
+  }
+}
+
+// Turns rows of equal samples into rows of the profile.
+class RowWriter {
+ public:
+  RowWriter(const Recording& recording, const SideBand& side_band, model::ProfileAssembler& assembler)
+      : recording_(recording), side_band_(side_band), assembler_(assembler), resolver_(assembler, side_band.history) {
+    for (const RecordedEvent& event : recording.events) {
+      events_.push_back(assembler.event({assembler.string(event.name), assembler.string(unit_of(event.layout))}));
+    }
+  }
+
+  // The parts of a profile sample that depend on the key alone.
+  model::ProfileAssembler::Sample describe(const SampleKey& key) {
+    const auto resolved = resolver_.resolve(key);
+    faults_ = {};
+    const EventLayout& layout = recording_.events[key.event].layout;
+    const uint32_t limit = layout.sample_max_stack != 0 ? layout.sample_max_stack : kDefaultMaxStack;
+    if (!(layout.sample_type & PERF_SAMPLE_CALLCHAIN)) faults_.push_back(Reason::stacks_not_recorded);
+    if (key.has_user_stack) faults_.push_back(Reason::stack_copy_not_unwound);
+    if (key.has_callchain && resolved.addresses == limit) faults_.push_back(Reason::depth_limit);
+    const bool kernel_thread = side_band_.history.is_kernel_thread(key.pid);
+    if (key.has_callchain && !kernel_thread && !resolved.has_user_frame && !layout.exclude_callchain_user) {
+      faults_.push_back(Reason::user_stack_missing);
+    }
+    model::StringId comm = key.comm;
+    if (!comm) comm = assembler_.string(key.pid == 0 ? "swapper" : ":" + std::to_string(key.tid));
+    return {.stack = resolved.stack,
+            .event = events_[key.event],
+            .thread = assembler_.thread({key.pid, key.tid, comm, kernel_thread})};
+  }
+
+  // Counts what was wrong with the key described last, for `count` samples.
+  void count_faults(uint64_t count) {
+    for (const Reason reason : faults_) assembler_.quality()[reason] += count;
+  }
+  const std::vector<Reason>& faults() const { return faults_; }
+
+ private:
+  const Recording& recording_;
+  const SideBand& side_band_;
+  model::ProfileAssembler& assembler_;
+  StackResolver resolver_;
+  std::vector<model::EventId> events_;
+  std::vector<Reason> faults_;
+};
+
+struct Job {
+  const Recording& recording;
+  const BuildOptions& options;
+  const Decoder& decoder;
+  const SideBand& side_band;
+  const model::StringTable& strings;
+
+  KeyMaker key_maker() const { return {recording, decoder, side_band.history, strings, options}; }
+};
+
+// Counts equal samples over all chunks, in parallel.
+SampleTable count_samples(const Job& job, ReadCounts& total) {
+  SampleTable table;
+  std::mutex mutex;
+  const size_t chunks = job.side_band.chunks.size();
+  const size_t groups = std::min<size_t>(chunks, base::worker_count());
+  base::parallel_for(groups, [&](size_t group) {
+    SampleTable own;
+    ReadCounts counts;
+    KeyMaker keys = job.key_maker();
+    SampleKey key;
+    for (size_t i = chunks * group / groups; i < chunks * (group + 1) / groups; ++i) {
+      const Chunk& chunk = job.side_band.chunks[i];
+      for_each_in_chunk(job.decoder, chunk, counts, [&](const Sample& sample, uint64_t position) {
+        const auto answer = keys.make(sample, position, key);
+        counts.idle += answer == KeyMaker::Answer::kIdle;
+        if (answer != KeyMaker::Answer::kTake) return;
+        counts.see(sample.origin.time);
+        own.add(key, position, 1, sample.period);
+      });
+      if (job.options.done_with) job.options.done_with(chunk.bytes);
+    }
+    std::lock_guard lock(mutex);
+    table.merge(own);
+    total.add(counts);
+  });
+  table.sort();
+  return table;
+}
+
+void write_counted(const Job& job, model::ProfileAssembler& assembler, ReadCounts& counts) {
+  const SampleTable table = count_samples(job, counts);
+  RowWriter writer(job.recording, job.side_band, assembler);
+  for (const SampleTable::Row& row : table.rows()) {
+    auto sample = writer.describe(row.key);
+    writer.count_faults(row.count);
+    sample.count = row.count;
+    sample.value = row.value;
+    if (job.options.keep_cpu) sample.cpu = row.key.cpu;
+    assembler.sample(sample);
+  }
+}
+
+// Where a sample is, in time order.
+struct SamplePlace {
+  uint64_t moment;
+  uint64_t position;
+  Record record;
+};
+
+std::vector<SamplePlace> places_in_order(const Decoder& decoder, const std::vector<Chunk>& chunks) {
+  std::vector<SamplePlace> places;
+  for (const Chunk& chunk : chunks) {
+    RecordWalker walker(chunk.bytes);
+    Record record;
+    for (size_t at = 0; walker.next(record); at = walker.position()) {
+      if (record.type != PERF_RECORD_SAMPLE) continue;
+      const uint64_t position = chunk.position + at;
+      places.push_back({moment_of(decoder, decoder.time_of(record), position), position, record});
+    }
+  }
+  std::stable_sort(places.begin(), places.end(),
+                   [](const SamplePlace& a, const SamplePlace& b) { return a.moment < b.moment; });
+  return places;
+}
+
+// Visits the samples that pass the filter in time order, with their keys.
+template <class Visit>
+void visit_in_order(const Job& job, ReadCounts& counts, Visit visit) {
+  KeyMaker keys = job.key_maker();
+  Sample sample;
+  SampleKey key;
+  for (const SamplePlace& place : places_in_order(job.decoder, job.side_band.chunks)) {
+    if (!job.decoder.decode_sample(place.record, sample)) {
+      ++counts.malformed;
+      continue;
+    }
+    const auto answer = keys.make(sample, place.position, key);
+    counts.idle += answer == KeyMaker::Answer::kIdle;
+    if (answer != KeyMaker::Answer::kTake) continue;
+    counts.see(sample.origin.time);
+    visit(sample, key, place.position);
+  }
+}
+
+void write_every(const Job& job, model::ProfileAssembler& assembler, ReadCounts& counts) {
+  RowWriter writer(job.recording, job.side_band, assembler);
+  SampleTable known;
+  std::vector<model::ProfileAssembler::Sample> described;
+  std::vector<std::vector<Reason>> faults;
+  visit_in_order(job, counts, [&](const Sample& sample, const SampleKey& key, uint64_t position) {
+    const uint32_t row = known.find_or_add(key, position);
+    if (row == described.size()) {
+      described.push_back(writer.describe(key));
+      faults.push_back(writer.faults());
+    }
+    auto out = described[row];
+    for (const Reason reason : faults[row]) ++assembler.quality()[reason];
+    out.value = sample.period;
+    out.time = sample.origin.time;
+    out.cpu = sample.origin.cpu;
+    assembler.sample(out);
+  });
+}
+
+std::string engine_of(const Recording& recording) {
+  uint64_t types = 0;
+  for (const RecordedEvent& event : recording.events) types |= event.layout.sample_type;
+  if (types & PERF_SAMPLE_STACK_USER) return "stack copies";
+  if (types & PERF_SAMPLE_CALLCHAIN) return "frame pointers";
+  return "none";
+}
+
+}  // namespace
+
+model::Profile build_profile(const Recording& recording, const BuildOptions& options) {
+  model::ProfileAssembler assembler;
+  const Decoder decoder(recording);
+  const SideBand side_band = read_side_band(recording, decoder, assembler);
+  assembler.quality() = side_band.quality;
+  ReadCounts counts;
+  const Job job{recording, options, decoder, side_band, assembler.so_far().strings};
+  if (options.keep_every_sample) {
+    write_every(job, assembler, counts);
+  } else {
+    write_counted(job, assembler, counts);
+  }
+  assembler.quality().idle += counts.idle;
+  assembler.quality()[Reason::malformed_records] += counts.malformed;
+  assembler.facts() = recording.facts;
+  assembler.facts().engine = engine_of(recording);
+  if (counts.first_time <= counts.last_time) {
+    assembler.facts().first_time = counts.first_time;
+    assembler.facts().last_time = counts.last_time;
+  }
+  return std::move(assembler).finish();
+}
+
+void for_each_sample(const Recording& recording, const SampleFilter& filter,
+                     const std::function<void(const Sample&)>& visit) {
+  model::ProfileAssembler assembler;
+  const Decoder decoder(recording);
+  const SideBand side_band = read_side_band(recording, decoder, assembler);
+  BuildOptions options;
+  options.filter = filter;
+  ReadCounts counts;
+  const Job job{recording, options, decoder, side_band, assembler.so_far().strings};
+  visit_in_order(job, counts, [&](const Sample& sample, const SampleKey&, uint64_t) { visit(sample); });
+}
+
+}  // namespace tephra::stream

@@ -1,0 +1,26 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "stream/event.h"
+
+namespace tephra::stream {
+
+// Which samples to take. Empty lists take all.
+struct SampleFilter {
+  std::vector<int32_t> pids;
+  std::vector<int32_t> tids;
+  std::vector<int32_t> cpus;
+  std::vector<std::string> comms;
+  std::vector<std::string> events;
+  uint64_t begin_time = 0;  // inclusive, in the recording's clock
+  uint64_t end_time = UINT64_MAX;
+  bool keep_idle = true;  // false: samples of the idle task are counted in Quality::idle and left out
+
+  // Everything but the names, which need the process history.
+  bool takes(const Origin& origin) const;
+};
+
+}  // namespace tephra::stream

@@ -1,0 +1,113 @@
+#include "stream/side_band.h"
+
+#include <algorithm>
+
+namespace tephra::stream {
+namespace {
+
+using model::Reason;
+
+constexpr size_t kChunkSize = 1 << 20;
+constexpr uint64_t kReadFormatLost = 1u << 4;
+
+struct Pending {
+  uint64_t moment;
+  Record record;
+};
+
+// Losses by both ways of telling them.
+struct Losses {
+  uint64_t records = 0;
+  uint64_t samples = 0;
+};
+
+// perf 6.1 and later tell the same losses twice, as LOST while recording and as LOST_SAMPLES at the end; they do when
+// the counters' read format asks for losses. Older kernels' LOST_SAMPLES are losses of their own.
+uint64_t lost_samples(const Recording& recording, const Losses& losses) {
+  const bool told_twice = std::any_of(recording.events.begin(), recording.events.end(), [](const RecordedEvent& event) {
+    return event.layout.read_format & kReadFormatLost;
+  });
+  return told_twice ? std::max(losses.records, losses.samples) : losses.records + losses.samples;
+}
+
+class Scanner {
+ public:
+  Scanner(const Decoder& decoder, SideBand& side_band) : decoder_(decoder), side_band_(side_band) {}
+
+  void scan(base::Bytes part, uint64_t part_position) {
+    RecordWalker walker(part);
+    Record record;
+    Chunk chunk{{}, part_position, 0};
+    size_t begin = 0;
+    const auto close_chunk = [&](size_t end) {
+      chunk.bytes = part.subspan(begin, end - begin);
+      chunk.position = part_position + begin;
+      if (chunk.samples > 0) side_band_.chunks.push_back(chunk);
+      side_band_.samples += chunk.samples;
+      chunk.samples = 0;
+      begin = end;
+    };
+    size_t at = 0;
+    while (walker.next(record)) {
+      if (record.type == PERF_RECORD_SAMPLE) {
+        ++chunk.samples;
+      } else {
+        note(record, part_position + at);
+      }
+      at = walker.position();
+      if (at - begin >= kChunkSize) close_chunk(at);
+    }
+    close_chunk(at);
+    if (walker.damaged()) ++side_band_.quality[Reason::file_truncated];
+  }
+
+  void finish(const Recording& recording) {
+    std::stable_sort(pending_.begin(), pending_.end(),
+                     [](const Pending& a, const Pending& b) { return a.moment < b.moment; });
+    for (const Pending& item : pending_) side_band_.history.apply(decoder_.decode(item.record), item.moment);
+    side_band_.quality.lost += lost_samples(recording, losses_);
+  }
+
+ private:
+  void note(const Record& record, uint64_t position) {
+    const Event event = decoder_.decode(record);
+    if (const auto* lost = std::get_if<Lost>(&event)) {
+      (lost->samples_record ? losses_.samples : losses_.records) += lost->count;
+    } else if (const auto* throttle = std::get_if<Throttle>(&event)) {
+      side_band_.quality.throttled += throttle->on;
+    } else if (std::holds_alternative<Unknown>(event)) {
+      ++side_band_.quality[Reason::unknown_records];
+    } else if (std::holds_alternative<Malformed>(event)) {
+      ++side_band_.quality[Reason::malformed_records];
+    } else if (!std::holds_alternative<Ignored>(event) && !std::holds_alternative<FinishedRound>(event)) {
+      const uint64_t time = std::visit(
+          [](const auto& known) -> uint64_t {
+            if constexpr (requires { known.origin.time; }) return known.origin.time;
+            return 0;
+          },
+          event);
+      pending_.push_back({moment_of(decoder_, time, position), record});
+    }
+  }
+
+  const Decoder& decoder_;
+  SideBand& side_band_;
+  std::vector<Pending> pending_;
+  Losses losses_;
+};
+
+}  // namespace
+
+SideBand read_side_band(const Recording& recording, const Decoder& decoder, model::ProfileAssembler& assembler) {
+  SideBand side_band{.chunks = {}, .history = ProcessHistory(assembler, recording), .quality = recording.quality};
+  Scanner scanner(decoder, side_band);
+  uint64_t position = 0;
+  for (const base::Bytes part : recording.records) {
+    scanner.scan(part, position);
+    position += part.size();
+  }
+  scanner.finish(recording);
+  return side_band;
+}
+
+}  // namespace tephra::stream

@@ -1,0 +1,36 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "model/profile_assembler.h"
+#include "stream/decoder.h"
+#include "stream/process_history.h"
+#include "stream/recording.h"
+
+namespace tephra::stream {
+
+// A run of records between two places of one part of a recording, so that runs can be read in parallel.
+struct Chunk {
+  base::Bytes bytes;
+  uint64_t position = 0;  // of its first byte, counted over all parts
+  uint64_t samples = 0;
+};
+
+// What the first pass over a recording finds: everything but the samples themselves.
+struct SideBand {
+  std::vector<Chunk> chunks;
+  ProcessHistory history;
+  model::Quality quality;
+  uint64_t samples = 0;
+};
+
+// Steps over all records once: collects the chunks, and applies the side-band events in time order to the history.
+SideBand read_side_band(const Recording& recording, const Decoder& decoder, model::ProfileAssembler& assembler);
+
+// The moment of a record for ProcessHistory: its time, or its place where the recording has no times.
+inline uint64_t moment_of(const Decoder& decoder, uint64_t time, uint64_t position) {
+  return decoder.has_time() ? time : position;
+}
+
+}  // namespace tephra::stream

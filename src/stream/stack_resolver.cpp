@@ -1,0 +1,86 @@
+#include "stream/stack_resolver.h"
+
+#include <linux/perf_event.h>
+
+#include "base/hash.h"
+
+namespace tephra::stream {
+namespace {
+
+using model::AddressKind;
+using model::CodeKind;
+
+constexpr size_t kCacheSize = 1 << 14;
+// Words of a chain from here up are markers that say where the following addresses were.
+constexpr uint64_t kFirstMarker = static_cast<uint64_t>(-4095);
+
+}  // namespace
+
+void StackResolver::collect_addresses(const SampleKey& key) {
+  addresses_.clear();
+  const auto space_of_mode = [](uint16_t mode) {
+    if (mode == PERF_RECORD_MISC_KERNEL) return Space::kKernel;
+    return mode == PERF_RECORD_MISC_USER || mode == PERF_RECORD_MISC_CPUMODE_UNKNOWN ? Space::kUser : Space::kOther;
+  };
+  Space space = space_of_mode(key.mode);
+  bool leaf_of_space = true;
+  for (size_t i = 0; i < key.callchain.size(); ++i) {
+    const uint64_t word = key.callchain[i];
+    if (word >= kFirstMarker) {
+      const uint64_t marker = word;
+      space = marker == static_cast<uint64_t>(PERF_CONTEXT_USER)     ? Space::kUser
+              : marker == static_cast<uint64_t>(PERF_CONTEXT_KERNEL) ? Space::kKernel
+                                                                     : Space::kOther;
+      leaf_of_space = true;
+      continue;
+    }
+    addresses_.push_back({word, space, leaf_of_space ? AddressKind::kInstruction : AddressKind::kReturn});
+    leaf_of_space = false;
+  }
+  // Without a chain the sample is where it was. With a copy of the user stack instead of user addresses, the place in
+  // user space is all that can be said before the copy is unwound.
+  if (!key.has_callchain || addresses_.empty()) {
+    addresses_.push_back({key.ip, space_of_mode(key.mode), AddressKind::kInstruction});
+  } else if (key.has_user_stack && addresses_.back().space == Space::kKernel) {
+    addresses_.push_back({key.ip, Space::kUser, AddressKind::kInstruction});
+  }
+}
+
+model::FrameId StackResolver::make_frame(const SampleKey& key, const Address& address) {
+  model::Frame frame{.kind = address.kind, .address = address.ip};
+  if (address.space == Space::kUser) {
+    if (const MappedRange* range = history_.spaces().find(key.user_space, address.ip)) {
+      frame.mapping = range->mapping;
+      frame.address = address.ip - range->start + range->offset;
+    }
+  } else if (address.space == Space::kKernel) {
+    const MappedRange* range = history_.spaces().find(key.kernel_space, address.ip);
+    frame.mapping = range != nullptr ? range->mapping : history_.kernel_image();
+  }
+  return assembler_.frame(frame);
+}
+
+model::FrameId StackResolver::frame(const SampleKey& key, const Address& address) {
+  if (cache_.empty()) cache_.resize(kCacheSize);
+  const AddressSpaces::State space = address.space == Space::kUser ? key.user_space : key.kernel_space;
+  const auto tag =
+      static_cast<uint16_t>(1 | static_cast<unsigned>(address.space) << 1 | static_cast<unsigned>(address.kind) << 4);
+  CachedFrame& entry = cache_[base::mix(address.ip, static_cast<uint64_t>(space) << 16 | tag) % kCacheSize];
+  if (entry.tag != tag || entry.ip != address.ip || entry.space != space) {
+    entry = {address.ip, space, tag, make_frame(key, address)};
+  }
+  return entry.frame;
+}
+
+StackResolver::Resolved StackResolver::resolve(const SampleKey& key) {
+  collect_addresses(key);
+  Resolved resolved;
+  for (size_t i = addresses_.size(); i-- > 0;) {
+    resolved.stack = assembler_.stack(resolved.stack, frame(key, addresses_[i]));
+    resolved.has_user_frame = resolved.has_user_frame || addresses_[i].space == Space::kUser;
+  }
+  resolved.addresses = static_cast<uint32_t>(addresses_.size());
+  return resolved;
+}
+
+}  // namespace tephra::stream

@@ -1,0 +1,51 @@
+#pragma once
+
+#include <cstdint>
+#include <unordered_map>
+#include <vector>
+
+#include "model/profile_assembler.h"
+#include "stream/process_history.h"
+#include "stream/sample_table.h"
+
+namespace tephra::stream {
+
+// Turns the addresses of a sample into a stack of the profile: finds what was mapped at each, and adds the frames from
+// the outermost to the leaf.
+class StackResolver {
+ public:
+  StackResolver(model::ProfileAssembler& assembler, const ProcessHistory& history)
+      : assembler_(assembler), history_(history) {}
+
+  struct Resolved {
+    model::StackId stack;
+    uint32_t addresses = 0;  // of the chain, without context markers
+    bool has_user_frame = false;
+  };
+  Resolved resolve(const SampleKey& key);
+
+ private:
+  enum class Space : uint8_t { kUser, kKernel, kOther };
+  struct Address {
+    uint64_t ip;
+    Space space;
+    model::AddressKind kind;
+  };
+
+  void collect_addresses(const SampleKey& key);
+  model::FrameId frame(const SampleKey& key, const Address& address);
+  model::FrameId make_frame(const SampleKey& key, const Address& address);
+
+  model::ProfileAssembler& assembler_;
+  const ProcessHistory& history_;
+  std::vector<Address> addresses_;  // leaf first; kept to save allocations
+  struct CachedFrame {
+    uint64_t ip = 0;
+    AddressSpaces::State space = 0;
+    uint16_t tag = 0;  // space and kind, and that the entry is used
+    model::FrameId frame;
+  };
+  std::vector<CachedFrame> cache_;
+};
+
+}  // namespace tephra::stream
