@@ -1,0 +1,35 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "model/profile.h"
+
+namespace tephra::analysis {
+
+struct LabelOptions {
+  bool shorten = false;       // template arguments and long parameter lists collapsed (base::shorten_cpp_name)
+  bool mark_inlined = false;  // " (inlined)" behind the name of an inlined function, as perf writes it
+};
+
+// The text of a frame: its function's name, else a stand-in with the module and the address. Never empty.
+std::string frame_label(const model::Profile& profile, model::FrameId frame, const LabelOptions& options = {});
+
+// What ran, as far as a picture's colours tell it apart.
+enum class FrameKind : uint8_t {
+  kBase,    // no code: the thread at the base of a stack, or the whole profile
+  kNative,  // user code of a file or of unknown origin
+  kKernel,
+  kJit,      // generated code
+  kUnnamed,  // user code that has no name
+};
+
+// Names imported from folded stacks say their kind at the end: `_[k]` kernel, `_[j]` generated.
+FrameKind frame_kind(const model::Profile& profile, model::FrameId frame);
+// Also true for imported names that end in `_[i]`.
+bool is_inlined(const model::Profile& profile, model::FrameId frame);
+
+// The code object for the eye: the file's name without folders, "[kernel]", "[unknown]".
+std::string_view module_name(const model::Profile& profile, model::MappingId mapping);
+
+}  // namespace tephra::analysis

@@ -1,0 +1,26 @@
+#include "views/verdict_json.h"
+
+namespace tephra::views {
+
+void write_verdict(base::JsonWriter& json, const analysis::Verdict& verdict) {
+  json.begin_object()
+      .member("grade", analysis::grade_name(verdict.grade))
+      .member("engine", verdict.engine)
+      .member("samples", verdict.samples)
+      .member("lost", verdict.lost)
+      .member("throttled", verdict.throttled)
+      .member("idle", verdict.idle)
+      .member("stacks_rooted", verdict.stacks_rooted)
+      .member("stacks_truncated", verdict.stacks_truncated)
+      .member("caller_unsure", verdict.caller_unsure)
+      .member("frames_named", verdict.frames_named);
+  json.key("reasons").begin_object();
+  for (const auto& [reason, count] : verdict.reasons) json.member(reason, count);
+  json.end_object().key("advice").begin_array();
+  for (const auto& advice : verdict.advice) {
+    json.begin_object().member("problem", advice.problem).member("fix", advice.fix).end_object();
+  }
+  json.end_array().end_object();
+}
+
+}  // namespace tephra::views
