@@ -1,4 +1,208 @@
 #include "symbols/symbolize.h"
+
+#include <algorithm>
+#include <functional>
+#include <unordered_map>
+
+#include <fmt/format.h>
+
+#include "base/hash.h"
+#include "base/parallel.h"
+#include "symbols/file_answers.h"
+#include "symbols/kernel_answers.h"
+
 namespace tephra::symbols {
-model::Profile symbolize(const model::Profile& p, const Options&) { return p; }
+namespace {
+
+using model::CodeKind;
+using model::Frame;
+using model::FrameId;
+using model::FunctionId;
+using model::MappingId;
+using model::Profile;
+using model::Reason;
+using model::StackId;
+using model::StringId;
+
+// Frames without a place to look: what there is to say about them is in the profile itself.
+Answers answer_without_source(const Profile& profile, const std::vector<FrameId>& frames) {
+  Answers answers;
+  for (const FrameId frame : frames) {
+    const Frame& row = profile.frames[frame];
+    const model::Mapping& mapping = profile.mappings[row.mapping];
+    switch (mapping.kind) {
+      case CodeKind::kKernelCode:
+        answers.add_named(frame, profile.text(mapping.path), profile.text(mapping.path));
+        break;
+      case CodeKind::kAnonymous:
+        answers.add_unknown(frame, fmt::format("[unknown] [anon]+{:#x}", row.address), Reason::jit_code_unnamed);
+        break;
+      default:
+        answers.add_unknown(frame, fmt::format("[unknown] {:#x}", row.address), Reason::address_not_mapped);
+    }
+  }
+  return answers;
+}
+
+// Which frames are looked up together.
+struct Batches {
+  std::vector<FrameId> kernel;
+  std::vector<FrameId> without_source;
+  std::vector<std::pair<MappingId, std::vector<FrameId>>> files;
+};
+
+Batches group(const Profile& profile) {
+  Batches batches;
+  std::unordered_map<MappingId, size_t> file_index;
+  model::for_each_id(profile.frames, [&](FrameId id) {
+    const Frame& frame = profile.frames[id];
+    if (id == FrameId{} || frame.function) return;
+    switch (profile.mappings[frame.mapping].kind) {
+      case CodeKind::kKernel:
+      case CodeKind::kKernelModule:
+        batches.kernel.push_back(id);
+        break;
+      case CodeKind::kFile:
+      case CodeKind::kVdso: {
+        const auto [at, fresh] = file_index.try_emplace(frame.mapping, batches.files.size());
+        if (fresh) batches.files.push_back({frame.mapping, {}});
+        batches.files[at->second].second.push_back(id);
+        break;
+      }
+      default:
+        batches.without_source.push_back(id);
+    }
+  });
+  // The longest work first, so that the threads end together.
+  std::ranges::stable_sort(batches.files, std::greater(), [](const auto& file) { return file.second.size(); });
+  return batches;
+}
+
+std::vector<Answers> look_up(const Profile& profile, const Options& options) {
+  const Batches batches = group(profile);
+  std::vector<std::function<Answers()>> work;
+  if (!batches.kernel.empty()) work.push_back([&] { return answer_kernel(profile, batches.kernel); });
+  for (const auto& [mapping, frames] : batches.files) {
+    work.push_back([&] { return answer_file(profile, mapping, frames, options); });
+  }
+  if (!batches.without_source.empty()) {
+    work.push_back([&] { return answer_without_source(profile, batches.without_source); });
+  }
+  std::vector<Answers> answers(work.size());
+  base::parallel_for(work.size(), [&](size_t index) { answers[index] = work[index](); });
+  return answers;
+}
+
+// Puts the answers into a copy of the profile.
+class Rewriter {
+ public:
+  explicit Rewriter(const Profile& profile) : profile_(profile), rows_(profile.frames.size()) {
+    out_.strings = profile.strings;
+    out_.mappings = profile.mappings;
+    out_.functions = profile.functions;
+    out_.events = profile.events;
+    out_.threads = profile.threads;
+    out_.samples = profile.samples;
+    out_.quality = profile.quality;
+    out_.facts = profile.facts;
+    out_.frames.add(Frame{});
+    out_.stacks.add(model::Stack{});
+    model::for_each_id(profile.functions, [&](FunctionId id) { functions_.emplace(profile.functions[id], id); });
+  }
+
+  Profile rewrite(const std::vector<Answers>& answers) && {
+    reasons_.resize(profile_.frames.size());
+    for (const Answers& part : answers) add(part);
+    keep_known_frames();
+    rewrite_stacks();
+    count_reasons();
+    return std::move(out_);
+  }
+
+ private:
+  struct FunctionHash {
+    size_t operator()(const model::Function& row) const {
+      return base::mix(row.name.value, uint64_t{row.system_name.value} << 1 | (row.named ? 1 : 0));
+    }
+  };
+  // Where the rows for one old frame are: outer before inner.
+  struct Rows {
+    uint32_t first = 0;
+    uint32_t count = 0;
+  };
+
+  void add(const Answers& part) {
+    std::vector<StringId> texts(part.strings.size());
+    for (uint32_t i = 0; i < texts.size(); ++i) texts[i] = out_.strings.add(part.strings[StringId{i}]);
+    for (const Answers::Row& answer : part.rows) {
+      rows_[answer.frame.value] = {static_cast<uint32_t>(out_.frames.size()), answer.level_count};
+      reasons_[answer.frame.value] = answer.reason;
+      for (uint32_t i = 0; i < answer.level_count; ++i) {
+        const Answers::Level& level = part.levels[answer.first_level + i];
+        Frame row = profile_.frames[answer.frame];
+        row.inlined = i > 0;
+        row.facts |= answer.facts;
+        row.function = function({texts[level.name.value], texts[level.system_name.value], level.named});
+        row.file = texts[level.file.value];
+        row.line = level.line;
+        out_.frames.add(row);
+      }
+    }
+  }
+
+  FunctionId function(const model::Function& row) {
+    const auto [at, fresh] = functions_.try_emplace(row);
+    if (fresh) at->second = out_.functions.add(row);
+    return at->second;
+  }
+
+  void keep_known_frames() {
+    for (uint32_t i = 1; i < rows_.size(); ++i) {
+      if (rows_[i].count != 0) continue;
+      rows_[i] = {static_cast<uint32_t>(out_.frames.size()), 1};
+      out_.frames.add(profile_.frames[FrameId{i}]);
+    }
+  }
+
+  // A stack becomes one row for each row of its frame. Different frames have different rows, so the tree stays a tree
+  // of distinct children.
+  void rewrite_stacks() {
+    std::vector<StackId> moved(profile_.stacks.size());
+    for (uint32_t i = 1; i < moved.size(); ++i) {
+      const model::Stack& stack = profile_.stacks[StackId{i}];
+      StackId at = moved[stack.parent.value];
+      const Rows rows = rows_[stack.frame.value];
+      for (uint32_t row = rows.first; row < rows.first + rows.count; ++row) {
+        at = out_.stacks.add(model::Stack{at, FrameId{row}});
+      }
+      moved[i] = at;
+    }
+    for (StackId& stack : out_.samples.stack) stack = moved[stack.value];
+  }
+
+  void count_reasons() {
+    std::vector<uint64_t> samples(profile_.stacks.size());
+    for (size_t i = 0; i < profile_.samples.size(); ++i) {
+      samples[profile_.samples.stack[i].value] += profile_.samples.count[i];
+    }
+    for (size_t i = samples.size(); i-- > 1;) {
+      const model::Stack& stack = profile_.stacks[StackId{static_cast<uint32_t>(i)}];
+      if (const auto reason = reasons_[stack.frame.value]) out_.quality[*reason] += samples[i];
+      samples[stack.parent.value] += samples[i];
+    }
+  }
+
+  const Profile& profile_;
+  Profile out_;
+  std::vector<Rows> rows_;  // by old frame
+  std::vector<std::optional<Reason>> reasons_;
+  std::unordered_map<model::Function, FunctionId, FunctionHash> functions_;
+};
+
+}  // namespace
+
+Profile symbolize(const Profile& profile, const Options& options) {
+  return Rewriter(profile).rewrite(look_up(profile, options));
+}
+
 }  // namespace tephra::symbols

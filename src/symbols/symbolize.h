@@ -7,16 +7,16 @@
 namespace tephra::symbols {
 
 struct Options {
-  bool inlines = true;       // add the frames of inlined functions, and source lines
+  bool inlines = true;  // add the frames of inlined functions, and source lines
   bool demangle = true;
-  bool full_names = false;   // demangled names with their parameter lists
+  bool full_names = false;     // demangled names with their parameter lists
   bool exact_unknown = false;  // name an unknown frame by its exact address, not by the start of its function
 };
 
 // Names every frame of `profile`: returns a profile whose frames have functions, source lines and facts from call-frame
-// information, and whose stacks have rows for inlined functions. Samples keep their number and order. Frames that cannot
-// be named get "[unknown] file+0xoffset" and a reason in Quality, weighted by samples. Distinct addresses are looked up
-// once, files in parallel. Frames that already have a function are left as they are.
+// information, and whose stacks have rows for inlined functions. Samples keep their number and order. Frames that
+// cannot be named get "[unknown] file+0xoffset" and a reason in Quality, weighted by samples. Distinct addresses are
+// looked up once, files in parallel. Frames that already have a function are left as they are.
 model::Profile symbolize(const model::Profile& profile, const Options& options);
 
 }  // namespace tephra::symbols

@@ -1,0 +1,71 @@
+#include "symbols/code_object.h"
+
+#include <algorithm>
+
+#include "symbols/debug_file.h"
+
+namespace tephra::symbols {
+namespace {
+
+using model::Reason;
+using objects::ElfFile;
+
+// Recordings of old perf pad every build id to 20 bytes with zeros, so the shorter one decides.
+bool same_build_id(base::Bytes a, base::Bytes b) {
+  if (a.size() > b.size()) std::swap(a, b);
+  const auto is_zero = [](std::byte byte) { return byte == std::byte{0}; };
+  return !a.empty() && std::ranges::equal(a, b.first(a.size())) && std::ranges::all_of(b.subspan(a.size()), is_zero);
+}
+
+}  // namespace
+
+std::unique_ptr<CodeObject> CodeObject::open(const std::string& path, const model::BuildId& build_id, Reason& why_not) {
+  auto file = open_regular(path);
+  if (!file) {
+    why_not = Reason::file_missing;
+    return nullptr;
+  }
+  auto object = parse(file->bytes(), build_id, why_not);
+  if (!object) return nullptr;
+  object->file_ = std::move(file).value();
+  object->add_debug_file(path);
+  object->add_symbols();
+  return object;
+}
+
+std::unique_ptr<CodeObject> CodeObject::view(base::Bytes image, const model::BuildId& build_id, Reason& why_not) {
+  auto object = parse(image, build_id, why_not);
+  if (object) object->add_symbols();
+  return object;
+}
+
+std::unique_ptr<CodeObject> CodeObject::parse(base::Bytes image, const model::BuildId& build_id, Reason& why_not) {
+  auto elf = ElfFile::parse(image);
+  if (!elf) {
+    // Something else is at the path now, or it never was code with symbols.
+    why_not = build_id.empty() ? Reason::no_symbol : Reason::build_id_mismatch;
+    return nullptr;
+  }
+  if (!build_id.empty() && !same_build_id(elf->build_id(), build_id.bytes())) {
+    why_not = Reason::build_id_mismatch;
+    return nullptr;
+  }
+  std::unique_ptr<CodeObject> object(new CodeObject);
+  object->elf_ = std::move(elf).value();
+  return object;
+}
+
+void CodeObject::add_debug_file(const std::string& path) {
+  debug_file_ = find_debug_file(path, elf_);
+  if (!debug_file_) return;
+  if (auto elf = ElfFile::parse(debug_file_->bytes())) debug_elf_ = std::move(elf).value();
+}
+
+void CodeObject::add_symbols() {
+  symbols_.add(elf_);
+  if (debug_elf_) symbols_.add(*debug_elf_);
+  symbols_.add_plt(elf_);
+  symbols_.finish();
+}
+
+}  // namespace tephra::symbols

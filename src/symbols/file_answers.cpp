@@ -1,0 +1,76 @@
+#include "symbols/file_answers.h"
+
+#include <unordered_map>
+
+#include <fmt/format.h>
+
+#include "objects/demangle.h"
+#include "symbols/code_object.h"
+#include "symbols/vdso.h"
+
+namespace tephra::symbols {
+namespace {
+
+using model::FrameId;
+using model::Mapping;
+using model::Profile;
+using model::Reason;
+
+// The frames of one opened code object.
+class FileAnswers {
+ public:
+  FileAnswers(const Profile& profile, const Mapping& mapping, const Options& options)
+      : profile_(profile), options_(options), path_(profile.text(mapping.path)) {
+    file_name_ = path_.substr(path_.rfind('/') + 1);
+    object_ = mapping.kind == model::CodeKind::kVdso ? CodeObject::view(own_vdso(), mapping.build_id, refusal_)
+                                                     : CodeObject::open(path_, mapping.build_id, refusal_);
+  }
+
+  void answer(FrameId frame) {
+    const model::Frame& row = profile_.frames[frame];
+    if (!object_) return answer_unknown(frame, row.address, refusal_);
+    const uint64_t offset = row.kind == model::AddressKind::kReturn && row.address > 0 ? row.address - 1 : row.address;
+    const auto address = object_->elf().address_of_offset(offset);
+    if (!address) return answer_unknown(frame, row.address, Reason::no_symbol);
+    const auto function = object_->function_at(*address);
+    if (!function) return answer_unknown(frame, row.address, Reason::no_symbol);
+    answers_.add_named(frame, shown(function->name), function->name);
+  }
+
+  Answers take() && { return std::move(answers_); }
+
+ private:
+  void answer_unknown(FrameId frame, uint64_t offset, Reason reason) {
+    answers_.add_unknown(frame, fmt::format("[unknown] {}+{:#x}", file_name_, offset), reason);
+  }
+
+  // Demangled once per symbol.
+  const std::string& shown(std::string_view symbol) {
+    const auto [at, fresh] = shown_.try_emplace(symbol);
+    if (fresh) {
+      const auto parameters = options_.full_names ? objects::Parameters::kShow : objects::Parameters::kLeaveOut;
+      at->second = options_.demangle ? objects::demangle(symbol, parameters) : std::string(symbol);
+    }
+    return at->second;
+  }
+
+  const Profile& profile_;
+  const Options& options_;
+  std::string path_;
+  std::string file_name_;
+  std::unique_ptr<CodeObject> object_;
+  Reason refusal_ = Reason::file_missing;
+  std::unordered_map<std::string_view, std::string> shown_;
+  Answers answers_;
+};
+
+}  // namespace
+
+Answers answer_file(const Profile& profile, model::MappingId mapping, const std::vector<FrameId>& frames,
+                    const Options& options) {
+  FileAnswers answers(profile, profile.mappings[mapping], options);
+  for (const FrameId frame : frames) answers.answer(frame);
+  return std::move(answers).take();
+}
+
+}  // namespace tephra::symbols

@@ -1,0 +1,142 @@
+#include "symbols/kernel_answers.h"
+
+#include <fcntl.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+
+#include <fmt/format.h>
+
+#include "base/file.h"
+#include "objects/elf_file.h"
+#include "objects/kallsyms.h"
+
+namespace tephra::symbols {
+namespace {
+
+using model::CodeKind;
+using model::FrameId;
+using model::Profile;
+using model::Reason;
+using objects::Kallsyms;
+
+std::string running_release() {
+  utsname name{};
+  return ::uname(&name) == 0 ? name.release : "";
+}
+
+model::BuildId running_build_id(const std::string& notes_path) {
+  const auto notes = base::read_small_file(notes_path);
+  return notes ? model::BuildId(objects::find_build_id_note(base::as_bytes(*notes))) : model::BuildId();
+}
+
+// Feeds the file to `kallsyms`, which drops it piece by piece.
+void read_symbols(const std::string& path, Kallsyms& kallsyms) {
+  const base::FileDescriptor fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
+  if (!fd) return;
+  std::array<std::byte, 64 << 10> piece;
+  for (;;) {
+    const ssize_t got = ::read(fd.get(), piece.data(), piece.size());
+    if (got < 0 && errno == EINTR) continue;
+    if (got <= 0 || !kallsyms.feed(base::Bytes(piece.data(), static_cast<size_t>(got)))) break;
+  }
+  kallsyms.finish();
+}
+
+// "[nf_tables]" and "/lib/modules/…/nf-tables.ko.xz" are the module nf_tables.
+std::string module_name(std::string_view path) {
+  path.remove_prefix(path.rfind('/') + 1);
+  if (path.starts_with('[')) path.remove_prefix(1);
+  std::string name(path.substr(0, path.find_first_of(".]")));
+  std::ranges::replace(name, '-', '_');
+  return name;
+}
+
+uint64_t lookup_address(const model::Frame& frame) {
+  return frame.kind == model::AddressKind::kReturn ? frame.address - 1 : frame.address;
+}
+
+class KernelAnswers {
+ public:
+  KernelAnswers(const Profile& profile, const std::vector<FrameId>& frames, const RunningKernel& kernel)
+      : profile_(profile), frames_(frames), kernel_(kernel) {
+    for (const model::Mapping& mapping : profile.mappings) {
+      if (mapping.kind != CodeKind::kKernel) continue;
+      recorded_ = mapping;
+      break;
+    }
+  }
+
+  Answers answer() && {
+    Kallsyms symbols = read(0);
+    if (symbols.hidden() || !symbols.text_start()) return refuse(Reason::kernel_symbols_hidden);
+    if (!is_recorded_kernel(*symbols.text_start())) return refuse(Reason::kernel_mismatch);
+    const uint64_t shift = *symbols.text_start() - recorded_.base;
+    if (shift != 0) symbols = read(shift);
+    for (const FrameId frame : frames_) answer(frame, symbols, shift);
+    return std::move(answers_);
+  }
+
+ private:
+  Kallsyms read(uint64_t shift) const {
+    std::vector<uint64_t> wanted;
+    wanted.reserve(frames_.size());
+    for (const FrameId frame : frames_) wanted.push_back(lookup_address(profile_.frames[frame]) + shift);
+    Kallsyms symbols(std::move(wanted));
+    read_symbols(kernel_.symbols, symbols);
+    return symbols;
+  }
+
+  bool is_recorded_kernel(uint64_t text_start) const {
+    if (recorded_.base == 0) return false;
+    const model::BuildId running = running_build_id(kernel_.notes);
+    if (!recorded_.build_id.empty() && !running.empty()) return recorded_.build_id == running;
+    const std::string release = kernel_.os_release.empty() ? running_release() : kernel_.os_release;
+    const bool other_release = !profile_.facts.os_release.empty() && profile_.facts.os_release != release;
+    return !other_release && recorded_.base == text_start;
+  }
+
+  void answer(FrameId frame, const Kallsyms& symbols, uint64_t shift) {
+    const model::Frame& row = profile_.frames[frame];
+    const model::Mapping& mapping = profile_.mappings[row.mapping];
+    const bool in_module = mapping.kind == CodeKind::kKernelModule;
+    if (in_module && shift != 0) return answer_unknown(frame, Reason::kernel_mismatch);
+    const auto* symbol = symbols.find(lookup_address(row) + shift);
+    if (symbol == nullptr) return answer_unknown(frame, Reason::no_symbol);
+    const std::string wanted = in_module ? module_name(profile_.text(mapping.path)) : std::string();
+    // A module is loaded elsewhere each time; another one may be there now.
+    if (symbol->module != wanted) return answer_unknown(frame, in_module ? Reason::kernel_mismatch : Reason::no_symbol);
+    answers_.add_named(frame, symbol->name, symbol->name);
+  }
+
+  void answer_unknown(FrameId frame, Reason reason) {
+    const model::Frame& row = profile_.frames[frame];
+    const model::Mapping& mapping = profile_.mappings[row.mapping];
+    const uint64_t base = row.address >= mapping.base ? mapping.base : 0;
+    const std::string_view path = profile_.text(mapping.path);
+    answers_.add_unknown(frame, fmt::format("[unknown] {}+{:#x}", path.substr(path.rfind('/') + 1), row.address - base),
+                         reason);
+  }
+
+  Answers refuse(Reason reason) {
+    for (const FrameId frame : frames_) answer_unknown(frame, reason);
+    return std::move(answers_);
+  }
+
+  const Profile& profile_;
+  const std::vector<FrameId>& frames_;
+  const RunningKernel& kernel_;
+  model::Mapping recorded_;
+  Answers answers_;
+};
+
+}  // namespace
+
+Answers answer_kernel(const Profile& profile, const std::vector<FrameId>& frames, const RunningKernel& kernel) {
+  return KernelAnswers(profile, frames, kernel).answer();
+}
+
+}  // namespace tephra::symbols
