@@ -23,6 +23,8 @@ class ProcessHistory {
 
   // `moment` is the event's time, or its place in the file where there are no times; it never decreases.
   void apply(const Event& event, uint64_t moment);
+  // After the last event.
+  void complete();
 
   // A span of time during which something held: [from, until).
   template <class T>

@@ -65,6 +65,7 @@ class Scanner {
     std::stable_sort(pending_.begin(), pending_.end(),
                      [](const Pending& a, const Pending& b) { return a.moment < b.moment; });
     for (const Pending& item : pending_) side_band_.history.apply(decoder_.decode(item.record), item.moment);
+    side_band_.history.complete();
     side_band_.quality.lost += lost_samples(recording, losses_);
   }
 
