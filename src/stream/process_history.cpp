@@ -28,6 +28,10 @@ ProcessHistory::ProcessHistory(model::ProfileAssembler& assembler, const Recordi
       build_ids_.emplace(file.path, file.build_id);
     }
   }
+}
+
+void ProcessHistory::complete() {
+  if (kernel_image_) return;
   kernel_image_ = assembler_.mapping(
       {.path = assembler_.string("[kernel.kallsyms]"), .build_id = kernel_build_id_, .kind = CodeKind::kKernel});
 }
