@@ -1,0 +1,217 @@
+#include "collect/features.h"
+
+#include <sys/utsname.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <set>
+
+#include "base/file.h"
+#include "kernel/perf_event.h"
+#include "kernel/procfs.h"
+#include "kernel/tracefs.h"
+
+namespace tephra::collect {
+namespace {
+
+template <class T>
+void put(std::string& out, const T& value) {
+  out.append(reinterpret_cast<const char*>(&value), sizeof value);
+}
+
+// Text as perf stores it: its length, then the bytes padded with NULs to 64.
+void put_text(std::string& out, std::string_view text) {
+  const size_t padded = (text.size() + 1 + 63) / 64 * 64;
+  put(out, static_cast<uint32_t>(padded));
+  out += text;
+  out.append(padded - text.size(), '\0');
+}
+
+Feature text_feature(int bit, std::string_view text) {
+  Feature feature{bit, {}};
+  put_text(feature.content, text);
+  return feature;
+}
+
+// The value of the first line `field : value` of a file of /proc.
+std::string proc_field(const std::string& path, std::string_view field) {
+  const auto text = base::read_small_file(path);
+  if (!text) return {};
+  const size_t at = text->find(field);
+  if (at == std::string::npos) return {};
+  const size_t colon = text->find(':', at);
+  const size_t begin = text->find_first_not_of(" \t", colon + 1);
+  const size_t end = text->find('\n', begin);
+  if (colon == std::string::npos || begin == std::string::npos || end == std::string::npos) return {};
+  return text->substr(begin, end - begin);
+}
+
+Feature cpu_count_feature() {
+  Feature feature{kCpuCount, {}};
+  put(feature.content, static_cast<uint32_t>(kernel::present_cpu_count()));
+  put(feature.content, static_cast<uint32_t>(kernel::online_cpus().size()));
+  return feature;
+}
+
+Feature total_memory_feature() {
+  Feature feature{kTotalMemory, {}};
+  put(feature.content, static_cast<uint64_t>(::strtoull(proc_field("/proc/meminfo", "MemTotal").c_str(), nullptr, 10)));
+  return feature;
+}
+
+Feature command_line_feature(std::span<const std::string> words) {
+  Feature feature{kCommandLine, {}};
+  put(feature.content, static_cast<uint32_t>(words.size()));
+  for (const std::string& word : words) put_text(feature.content, word);
+  return feature;
+}
+
+Feature event_description_feature(std::span<const FileEvent> events) {
+  Feature feature{kEventDescription, {}};
+  std::string& out = feature.content;
+  put(out, static_cast<uint32_t>(events.size()));
+  put(out, kernel::kAttrSize);
+  for (const FileEvent& event : events) {
+    out.append(reinterpret_cast<const char*>(&event.attr), kernel::kAttrSize);
+    put(out, static_cast<uint32_t>(event.ids.size()));
+    put_text(out, event.name);
+    for (const uint64_t id : event.ids) put(out, id);
+  }
+  return feature;
+}
+
+uint64_t now(clockid_t clock) {
+  timespec time{};
+  ::clock_gettime(clock, &time);
+  return static_cast<uint64_t>(time.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(time.tv_nsec);
+}
+
+Feature clock_id_feature() {
+  timespec resolution{};
+  ::clock_getres(CLOCK_MONOTONIC, &resolution);
+  Feature feature{kClockId, {}};
+  put(feature.content, static_cast<uint64_t>(resolution.tv_nsec));
+  return feature;
+}
+
+// Ties the clock of the samples to the time of day.
+Feature clock_data_feature() {
+  Feature feature{kClockData, {}};
+  put(feature.content, uint32_t{1});
+  put(feature.content, static_cast<uint32_t>(CLOCK_MONOTONIC));
+  put(feature.content, now(CLOCK_REALTIME));
+  put(feature.content, now(CLOCK_MONOTONIC));
+  return feature;
+}
+
+void put_build_id(std::string& out, uint16_t misc, int32_t pid, const model::BuildId& id, std::string_view path) {
+  constexpr uint16_t kSizeIsStored = 1 << 15;
+  constexpr size_t kFixedBytes = sizeof(perf_event_header) + sizeof pid + 24;
+  const size_t padded = (path.size() + 1 + 63) / 64 * 64;
+  perf_event_header header{};
+  header.misc = misc | kSizeIsStored;
+  header.size = static_cast<uint16_t>(kFixedBytes + padded);
+  put(out, header);
+  put(out, pid);
+  std::string bytes(base::as_text(id.bytes()));
+  bytes.resize(20);
+  out += bytes;
+  put(out, static_cast<uint32_t>(id.bytes().size()));
+  out += path;
+  out.append(padded - path.size(), '\0');
+}
+
+// A file of tracefs with its length before it. Absent files count as empty: a format of /sys has no fixed set.
+template <class Length>
+void put_file(std::string& out, const std::string& path) {
+  const auto text = base::read_small_file(path);
+  const std::string_view content = text ? std::string_view(*text) : std::string_view();
+  put(out, static_cast<Length>(content.size()));
+  out += content;
+}
+
+void put_event_formats(std::string& out, const std::string& root, std::span<const kernel::EventSpec> events) {
+  std::map<std::string, std::set<std::string>> names;
+  for (const auto& event : events) {
+    if (!event.tracepoint()) continue;
+    const size_t colon = event.name.find(':');
+    names[event.name.substr(0, colon)].insert(
+        event.name.substr(colon + 1, event.name.find(':', colon + 1) - colon - 1));
+  }
+  put(out, static_cast<uint32_t>(names.size()));
+  for (const auto& [group, members] : names) {
+    out.append(group.c_str(), group.size() + 1);
+    put(out, static_cast<uint32_t>(members.size()));
+    for (const std::string& name : members) put_file<uint64_t>(out, root + "/events/" + group + "/" + name + "/format");
+  }
+}
+
+}  // namespace
+
+std::vector<Feature> start_features(std::span<const FileEvent> events, std::span<const std::string> command_line,
+                                    bool monotonic_clock) {
+  utsname machine{};
+  ::uname(&machine);
+  std::vector<Feature> features{
+      text_feature(kHostname, machine.nodename),
+      text_feature(kOsRelease, machine.release),
+      text_feature(kVersion, "tephra " TEPHRA_VERSION),
+      text_feature(kArch, machine.machine),
+      cpu_count_feature(),
+      text_feature(kCpuDescription, proc_field("/proc/cpuinfo", "model name")),
+      total_memory_feature(),
+      command_line_feature(command_line),
+      event_description_feature(events),
+  };
+  if (monotonic_clock) {
+    features.push_back(clock_id_feature());
+    features.push_back(clock_data_feature());
+  }
+  return features;
+}
+
+Feature sample_time_feature(uint64_t first, uint64_t last) {
+  Feature feature{kSampleTime, {}};
+  put(feature.content, first);
+  put(feature.content, last);
+  return feature;
+}
+
+Feature build_id_feature(const model::BuildId& kernel, const BuildIds& files) {
+  constexpr size_t kMaxFiles = 20'000;
+  constexpr size_t kMaxPath = 4096;
+  Feature feature{kBuildId, {}};
+  if (!kernel.empty()) {
+    put_build_id(feature.content, PERF_RECORD_MISC_KERNEL, -1, kernel, "[kernel.kallsyms]");
+  }
+  size_t written = 0;
+  for (const auto& [path, id] : files) {
+    if (id.empty() || path.size() > kMaxPath) continue;
+    if (++written > kMaxFiles) break;
+    put_build_id(feature.content, PERF_RECORD_MISC_USER, -1, id, path);
+  }
+  return feature;
+}
+
+base::Result<Feature> tracing_data_feature(std::span<const kernel::EventSpec> events) {
+  TEPHRA_TRY(const std::string root, kernel::tracefs_folder());
+  Feature feature{kTracingData, {}};
+  std::string& out = feature.content;
+  out += std::string_view("\x17\x08\x44tracing0.6\0", 14);
+  put(out, uint8_t{__BYTE_ORDER__ == __ORDER_BIG_ENDIAN__});
+  put(out, uint8_t{sizeof(long)});
+  put(out, static_cast<uint32_t>(::sysconf(_SC_PAGESIZE)));
+  out += std::string_view("header_page\0", 12);
+  put_file<uint64_t>(out, root + "/events/header_page");
+  out += std::string_view("header_event\0", 13);
+  put_file<uint64_t>(out, root + "/events/header_event");
+  put(out, uint32_t{0});  // formats of ftrace's own events: none recorded
+  put_event_formats(out, root, events);
+  put(out, uint32_t{0});  // kernel symbols: readers take them from elsewhere
+  put_file<uint32_t>(out, root + "/printk_formats");
+  put_file<uint64_t>(out, root + "/saved_cmdlines");
+  return feature;
+}
+
+}  // namespace tephra::collect

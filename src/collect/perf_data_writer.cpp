@@ -1,0 +1,234 @@
+#include "collect/perf_data_writer.h"
+
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+
+#include <fmt/format.h>
+
+#include "kernel/perf_event.h"
+
+namespace tephra::collect {
+namespace {
+
+struct FileHeader {
+  char magic[8] = {'P', 'E', 'R', 'F', 'I', 'L', 'E', '2'};
+  uint64_t size = sizeof(FileHeader);
+  uint64_t attr_size = kernel::kAttrSize + sizeof(FileSection);
+  FileSection attrs;
+  FileSection data;
+  FileSection event_types;
+  uint64_t features[4] = {};
+};
+static_assert(sizeof(FileHeader) == 104);
+
+constexpr uint32_t kHeaderEventType = 65;  // retired; every reader skips it
+constexpr uint32_t kFinishedRound = 68;
+
+template <class T>
+void put(std::string& out, const T& value, size_t bytes = sizeof(T)) {
+  out.append(reinterpret_cast<const char*>(&value), bytes);
+}
+
+std::string folder_of(const std::string& path) {
+  const size_t slash = path.rfind('/');
+  if (slash == std::string::npos) return ".";
+  return slash == 0 ? "/" : path.substr(0, slash);
+}
+
+// Skips what a short write has taken.
+std::span<iovec> skip_written(std::span<iovec> parts, size_t taken) {
+  while (!parts.empty() && taken >= parts[0].iov_len) {
+    taken -= parts[0].iov_len;
+    parts = parts.subspan(1);
+  }
+  if (!parts.empty() && taken > 0) {
+    parts[0].iov_base = static_cast<char*>(parts[0].iov_base) + taken;
+    parts[0].iov_len -= taken;
+  }
+  return parts;
+}
+
+}  // namespace
+
+base::Result<PerfDataWriter> PerfDataWriter::create(const std::string& path, std::span<const FileEvent> events,
+                                                    std::span<const Feature> features) {
+  PerfDataWriter writer;
+  writer.path_ = path;
+  struct stat info {};
+  if (::stat(path.c_str(), &info) == 0 && !S_ISREG(info.st_mode)) {
+    if (S_ISDIR(info.st_mode)) return base::system_error("cannot write", path, EISDIR);
+    writer.regular_ = false;
+    // Without O_NONBLOCK a FIFO that nobody reads would hold us here.
+    writer.fd_.reset(::open(path.c_str(), O_WRONLY | O_CLOEXEC | O_NONBLOCK));
+    if (writer.fd_ && (S_ISFIFO(info.st_mode) || S_ISSOCK(info.st_mode))) {
+      return base::failed("cannot write", path, "a recording needs a file, this is a pipe");
+    }
+  } else {
+    writer.fd_.reset(::open(folder_of(path).c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0600));
+    if (!writer.fd_ && (errno == EOPNOTSUPP || errno == EISDIR || errno == EINVAL)) {
+      writer.temporary_ = fmt::format("{}.tmp-{}", path, ::getpid());
+      writer.fd_.reset(::open(writer.temporary_.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
+    }
+  }
+  if (!writer.fd_) return base::system_error("cannot write", path, errno, "Choose another place with -o FILE.");
+  TEPHRA_CHECK_OK(writer.write_start(events, features));
+  return writer;
+}
+
+PerfDataWriter::~PerfDataWriter() {
+  if (fd_ && !published_ && !temporary_.empty()) ::unlink(temporary_.c_str());
+}
+
+base::Status PerfDataWriter::write_start(std::span<const FileEvent> events, std::span<const Feature> features) {
+  std::string out(sizeof(FileHeader), '\0');
+  std::vector<FileSection> id_sections;
+  for (const FileEvent& event : events) {
+    id_sections.push_back({out.size(), event.ids.size() * sizeof(uint64_t)});
+    for (const uint64_t id : event.ids) put(out, id);
+  }
+  attrs_offset_ = out.size();
+  for (size_t i = 0; i < events.size(); ++i) {
+    put(out, events[i].attr, kernel::kAttrSize);
+    put(out, id_sections[i]);
+  }
+  attrs_size_ = out.size() - attrs_offset_;
+  for (const Feature& feature : features) {
+    sections_[feature.bit] = {out.size(), feature.content.size()};
+    out += feature.content;
+    out.resize((out.size() + 7) / 8 * 8);
+  }
+  data_offset_ = out.size();
+  out += table();
+  FileHeader header;
+  header.attrs = {attrs_offset_, attrs_size_};
+  header.data = {data_offset_, 0};
+  std::memcpy(out.data(), &header, sizeof header);
+  TEPHRA_CHECK_OK(append(base::as_bytes(out)));
+  committed_ = end_;
+  // The first round puts the data size and the feature bits into the header.
+  return {};
+}
+
+// Each entry is the place of one section, in bit order; see the class for the first.
+std::string PerfDataWriter::table() const {
+  std::string out;
+  perf_event_header record{};
+  record.type = kHeaderEventType;
+  record.size = static_cast<uint16_t>((sections_.size() + 1) * sizeof(FileSection));
+  put(out, record);
+  put(out, uint64_t{0});
+  for (const auto& [bit, section] : sections_) {
+    put(out, section.offset);
+    put(out, section.size);
+  }
+  return out;
+}
+
+base::Status PerfDataWriter::append(base::Bytes bytes) {
+  iovec part{const_cast<std::byte*>(bytes.data()), bytes.size()};
+  return append(std::span(&part, 1));
+}
+
+base::Status PerfDataWriter::append(std::span<iovec> parts) {
+  if (broken_) return base::failed("cannot write", path_, "an earlier write failed");
+  return write_parts(parts);
+}
+
+base::Status PerfDataWriter::write_parts(std::span<iovec> parts) {
+  parts = skip_written(parts, 0);
+  while (!parts.empty()) {
+    const auto count = static_cast<int>(std::min<size_t>(parts.size(), IOV_MAX));
+    const ssize_t wrote = ::pwritev(fd_.get(), parts.data(), count, static_cast<off_t>(end_));
+    if (wrote < 0 && errno == EINTR) continue;
+    if (wrote <= 0) return fail(wrote < 0 ? errno : ENOSPC);
+    end_ += static_cast<uint64_t>(wrote);
+    parts = skip_written(parts, static_cast<size_t>(wrote));
+  }
+  return {};
+}
+
+base::Status PerfDataWriter::fail(int error_number) {
+  broken_ = true;
+  end_ = committed_;
+  if (regular_ && ::ftruncate(fd_.get(), static_cast<off_t>(committed_)) != 0) {
+    // What lies behind the last round is not part of the file for any reader.
+  }
+  return base::system_error(
+      "cannot write", path_, error_number,
+      error_number == ENOSPC || error_number == EDQUOT ? "Free some space, or write elsewhere with -o FILE." : "");
+}
+
+base::Status PerfDataWriter::end_round() {
+  if (end_ == committed_) return {};
+  std::string out;
+  perf_event_header round{};
+  round.type = kFinishedRound;
+  round.size = sizeof round;
+  put(out, round);
+  TEPHRA_CHECK_OK(append(base::as_bytes(out)));
+  ++rounds_;
+  return commit({});
+}
+
+base::Status PerfDataWriter::commit(std::string_view tail) {
+  const uint64_t data_end = end_;
+  TEPHRA_CHECK_OK(append(base::as_bytes(table())));
+  TEPHRA_CHECK_OK(append(base::as_bytes(tail)));
+  FileHeader header;
+  header.data = {data_offset_, data_end - data_offset_};
+  header.features[0] = 1;
+  for (const auto& [bit, section] : sections_) header.features[bit / 64] |= uint64_t{1} << (bit % 64);
+  const auto* from = reinterpret_cast<const char*>(&header) + offsetof(FileHeader, data);
+  const size_t size = sizeof header - offsetof(FileHeader, data);
+  // One write within one page: it is seen whole or not at all.
+  if (::pwrite(fd_.get(), from, size, offsetof(FileHeader, data)) != static_cast<ssize_t>(size)) return fail(errno);
+  committed_ = end_;
+  return {};
+}
+
+base::Status PerfDataWriter::publish() {
+  if (published_ || !regular_) {
+    published_ = true;
+    return {};
+  }
+  struct stat info {};
+  if (::lstat(path_.c_str(), &info) == 0 && ::rename(path_.c_str(), (path_ + ".old").c_str()) != 0) {
+    return base::system_error("cannot rename the earlier recording", path_, errno);
+  }
+  const int result = temporary_.empty() ? ::linkat(AT_FDCWD, fmt::format("/proc/self/fd/{}", fd_.get()).c_str(),
+                                                   AT_FDCWD, path_.c_str(), AT_SYMLINK_FOLLOW)
+                                        : ::rename(temporary_.c_str(), path_.c_str());
+  if (result != 0) return base::system_error("cannot write", path_, errno, "Choose another place with -o FILE.");
+  published_ = true;
+  return {};
+}
+
+base::Status PerfDataWriter::finish(std::span<const Feature> features) {
+  for (const Feature& feature : features) sections_[feature.bit] = {};
+  const uint64_t tail_offset = end_ + table().size();
+  std::string tail;
+  for (const Feature& feature : features) {
+    sections_[feature.bit] = {tail_offset + tail.size(), feature.content.size()};
+    tail += feature.content;
+    tail.resize((tail.size() + 7) / 8 * 8);
+  }
+  return commit(tail);
+}
+
+void PerfDataWriter::discard() {
+  if (published_ && regular_) ::unlink(path_.c_str());
+  if (!temporary_.empty() && !published_) ::unlink(temporary_.c_str());
+  published_ = false;
+  temporary_.clear();
+  broken_ = true;
+}
+
+}  // namespace tephra::collect

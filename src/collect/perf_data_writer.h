@@ -1,0 +1,94 @@
+#pragma once
+
+#include <linux/perf_event.h>
+#include <sys/uio.h>
+
+#include <cstdint>
+#include <map>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/file.h"
+#include "base/result.h"
+
+namespace tephra::collect {
+
+// One event of a recording as the file describes it.
+struct FileEvent {
+  perf_event_attr attr{};
+  std::string name;
+  std::vector<uint64_t> ids;
+};
+
+// A part of the file, as perf.data describes it.
+struct FileSection {
+  uint64_t offset = 0;
+  uint64_t size = 0;
+};
+
+// A feature section: its bit in perf's header and its content.
+struct Feature {
+  int bit = 0;
+  std::string content;
+};
+
+// Writes a perf.data file that every perf opens at any moment, also when this process is killed without warning.
+//
+// perf looks for the table of feature sections right behind the data, so a file that still grows has none. Here every
+// round ends with the table, in a form that is also a record: the first entry belongs to feature bit 0, which no reader
+// looks at, and its first eight bytes are the header of a record of the retired type 65 with the size of the table.
+// The data size in the file's header, rewritten with one small write after each round, points at the table; the next
+// round is appended behind it, and the old table becomes a record that readers skip. The sections themselves stand
+// before the data. Nothing but the header is ever overwritten.
+class PerfDataWriter {
+ public:
+  // Opens an unnamed file in the folder of `path` and writes everything up to the data: header, events, features.
+  // Where `path` is something else than a file (a device), it is written to directly.
+  static base::Result<PerfDataWriter> create(const std::string& path, std::span<const FileEvent> events,
+                                             std::span<const Feature> features);
+  PerfDataWriter(PerfDataWriter&&) = default;
+  PerfDataWriter& operator=(PerfDataWriter&&) = default;
+  // Removes a file that was never published.
+  ~PerfDataWriter();
+
+  // Appends whole records. After a failure the file is as it was at the end of the last round, and stays so.
+  base::Status append(std::span<iovec> parts);
+  base::Status append(base::Bytes bytes);
+  // Ends a round: what was appended is now part of the file. Nothing happens when nothing was appended.
+  base::Status end_round();
+  // Gives the file its name; a file that had it before is renamed to NAME.old, as perf does.
+  base::Status publish();
+  // Adds sections known only at the end, or replaces earlier ones. Nothing may be appended after it.
+  base::Status finish(std::span<const Feature> features);
+  // Removes the file.
+  void discard();
+
+  uint64_t bytes() const { return end_; }
+  uint64_t rounds() const { return rounds_; }
+
+ private:
+  PerfDataWriter() = default;
+  base::Status write_start(std::span<const FileEvent> events, std::span<const Feature> features);
+  base::Status write_parts(std::span<iovec> parts);
+  base::Status fail(int error_number);
+  std::string table() const;
+  // Writes the table, `tail` behind it, and then the header that makes them the end of the file.
+  base::Status commit(std::string_view tail);
+
+  std::string path_;
+  std::string temporary_;  // the name while unpublished, where unnamed files are not to be had
+  base::FileDescriptor fd_;
+  bool regular_ = true;
+  bool published_ = false;
+  bool broken_ = false;
+  std::map<int, FileSection> sections_;
+  uint64_t attrs_offset_ = 0;
+  uint64_t attrs_size_ = 0;
+  uint64_t data_offset_ = 0;
+  uint64_t end_ = 0;        // where the next byte goes
+  uint64_t committed_ = 0;  // end of the last table
+  uint64_t rounds_ = 0;
+};
+
+}  // namespace tephra::collect

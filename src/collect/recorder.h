@@ -1,0 +1,64 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "collect/event_attr.h"
+#include "collect/target.h"
+#include "kernel/event_names.h"
+
+namespace tephra::collect {
+
+inline constexpr uint64_t kDefaultRingBytes = 512 << 10;
+
+struct RecordOptions {
+  Target target;
+  std::vector<kernel::EventSpec> events;  // empty: cycles where the machine counts them, else cpu-clock
+  SampleSettings sampling;
+  std::optional<uint64_t> ring_bytes;  // per CPU, a power of two of at least a page; given: exactly that or an error
+  std::string output = "perf.data";
+  std::optional<double> duration_s;                 // then the recording ends, and a program we started gets SIGTERM
+  std::vector<std::string> command_line;            // stored in the file
+  std::function<void(const std::string&)> on_note;  // told of choices and fallbacks, one line each; may be empty
+};
+
+// Told about once a second and at the end.
+struct Progress {
+  double seconds = 0;
+  uint64_t samples = 0;
+  uint64_t lost = 0;
+  uint64_t bytes = 0;
+  bool finished = false;
+};
+
+struct RecordSummary {
+  uint64_t samples = 0;
+  uint64_t lost = 0;       // records the kernel found no room for
+  uint64_t throttled = 0;  // times the kernel paused an event that fired too often
+  uint64_t bytes = 0;      // size of the file
+  uint64_t rounds = 0;
+  double seconds = 0;          // from the first event enabled to the last disabled
+  double own_cpu_seconds = 0;  // what recording cost
+  std::string event_name;      // of the first event, for example "cpu-clock"
+  bool interrupted = false;    // a signal ended it
+  bool target_exited = false;
+  int program_status = 0;  // as a shell shows it; 0 without a program
+  int start_error = 0;     // errno when the program could not be started: nothing was recorded, no file was made
+};
+
+using OnProgress = std::function<void(const Progress&)>;
+
+// Records into a perf.data file until the target ends, the duration is over, or SIGINT, SIGTERM or SIGHUP comes.
+// A program we started is sent SIGTERM when the recording ends before it, and waited for (a second signal to us kills
+// it). After an error in the middle (a full disk) the file holds what was recorded, or is removed if that is nothing.
+// Blocks those signals and SIGCHLD in the calling thread meanwhile. One recording at a time in a process.
+base::Result<RecordSummary> record(const RecordOptions& options, const OnProgress& on_progress);
+
+// Cycles where this machine counts them, else cpu-clock.
+kernel::EventSpec default_event();
+
+}  // namespace tephra::collect

@@ -1,0 +1,72 @@
+#include "collect/ring_scan.h"
+
+#include <linux/perf_event.h>
+
+#include <algorithm>
+#include <vector>
+
+#include "collect/event_attr.h"
+
+namespace tephra::collect {
+namespace {
+
+constexpr uint16_t kMiscBuildId = 1 << 14;
+constexpr size_t kMaxFiles = 20'000;
+// Of an MMAP2 record, from its start.
+constexpr size_t kIdSizeOffset = 40;
+constexpr size_t kIdOffset = 44;
+constexpr size_t kPathOffset = 72;
+
+void note_build_id(const kernel::Pending& pending, size_t offset, size_t size, BuildIds& files) {
+  if (size <= kPathOffset || files.size() >= kMaxFiles) return;
+  std::vector<std::byte> record(size);
+  pending.copy(offset, record.data(), size);
+  const base::Bytes bytes(record);
+  const auto id_size = std::min<size_t>(std::to_integer<size_t>(bytes[kIdSizeOffset]), 20);
+  const model::BuildId id(bytes.subspan(kIdOffset, id_size));
+  const auto path = base::until_nul(bytes.subspan(kPathOffset));
+  const auto known = files.find(path);
+  if (known == files.end())
+    files.emplace(path, id);
+  else if (known->second != id)
+    known->second = id;
+}
+
+void note_times(const kernel::Pending& pending, size_t first, size_t last, RecordCounts& counts) {
+  const uint64_t begin = pending.word(first + kSampleTimeOffset);
+  counts.first_time = counts.first_time == 0 ? begin : std::min(counts.first_time, begin);
+  counts.last_time = std::max(counts.last_time, pending.word(last + kSampleTimeOffset));
+}
+
+}  // namespace
+
+void scan_records(const kernel::Pending& pending, RecordCounts& counts, BuildIds& files) {
+  constexpr size_t kNone = SIZE_MAX;
+  size_t first_sample = kNone;
+  size_t last_sample = kNone;
+  const size_t end = pending.size();
+  for (size_t offset = 0; offset + sizeof(perf_event_header) <= end;) {
+    const uint64_t header = pending.word(offset);
+    const auto type = static_cast<uint32_t>(header);
+    const auto misc = static_cast<uint16_t>(header >> 32);
+    const size_t size = header >> 48;
+    if (size < sizeof(perf_event_header) || size > end - offset) break;  // cannot be; the bytes are stored all the same
+    if (type == PERF_RECORD_SAMPLE) {
+      ++counts.samples;
+      if (first_sample == kNone) first_sample = offset;
+      last_sample = offset;
+    } else if (type == PERF_RECORD_MMAP2) {
+      if (misc & kMiscBuildId) note_build_id(pending, offset, size, files);
+    } else if (type == PERF_RECORD_LOST) {
+      counts.lost += pending.word(offset + 16);
+    } else if (type == PERF_RECORD_LOST_SAMPLES) {
+      counts.lost += pending.word(offset + 8);
+    } else if (type == PERF_RECORD_THROTTLE) {
+      ++counts.throttled;
+    }
+    offset += size;
+  }
+  if (first_sample != kNone) note_times(pending, first_sample, last_sample, counts);
+}
+
+}  // namespace tephra::collect

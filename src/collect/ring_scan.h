@@ -1,0 +1,23 @@
+#pragma once
+
+#include <cstdint>
+
+#include "collect/features.h"
+#include "kernel/ring_buffer.h"
+
+namespace tephra::collect {
+
+// What is counted while bytes pass from a ring to the file. Only record headers are read, and the few fields named
+// here.
+struct RecordCounts {
+  uint64_t samples = 0;
+  uint64_t lost = 0;
+  uint64_t throttled = 0;
+  uint64_t first_time = 0;  // of a sample; 0: none yet
+  uint64_t last_time = 0;
+};
+
+// Adds the records of a ring's pending bytes to `counts`, and the code objects they name to `files`.
+void scan_records(const kernel::Pending& pending, RecordCounts& counts, BuildIds& files);
+
+}  // namespace tephra::collect

@@ -1,0 +1,212 @@
+#include "collect/synthesize.h"
+
+#include <fcntl.h>
+#include <linux/perf_event.h>
+#include <sys/auxv.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "base/file.h"
+#include "collect/elf_build_id.h"
+#include "collect/event_attr.h"
+
+namespace tephra::collect {
+namespace {
+
+constexpr size_t kBlockBytes = 256 << 10;
+constexpr size_t kMaxNameBytes = 4096;
+constexpr size_t kMaxCommBytes = 64;
+constexpr uint16_t kMiscBuildId = 1 << 14;   // PERF_RECORD_MISC_MMAP_BUILD_ID
+constexpr uint16_t kMiscForkExec = 1 << 13;  // the mappings of the parent are not copied
+
+template <class T>
+void put(std::string& out, const T& value) {
+  out.append(reinterpret_cast<const char*>(&value), sizeof value);
+}
+
+// A name ends with a NUL and fills whole words. What a name may not hold is cut.
+void put_name(std::string& out, std::string_view name, size_t limit) {
+  name = name.substr(0, std::min(name.find('\0'), limit));
+  out += name;
+  out.append(8 - name.size() % 8, '\0');
+}
+
+std::string mmap_body(int32_t pid, uint32_t tid, uint64_t start, uint64_t size, uint64_t offset,
+                      std::string_view name) {
+  std::string body;
+  put(body, pid);
+  put(body, tid);
+  put(body, start);
+  put(body, size);
+  put(body, offset);
+  put_name(body, name, kMaxNameBytes);
+  return body;
+}
+
+model::BuildId vdso_build_id() {
+  const auto* image = reinterpret_cast<const std::byte*>(::getauxval(AT_SYSINFO_EHDR));
+  if (image == nullptr) return {};
+  return build_id_of_image(base::Bytes(image, static_cast<size_t>(::sysconf(_SC_PAGESIZE))));
+}
+
+// Opens the file behind a mapping, only when it is still the same one. Never waits, whatever stands at the path.
+base::FileDescriptor open_mapped_file(pid_t pid, const kernel::MemoryMap& map) {
+  constexpr int kFlags = O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY;
+  // The link in map_files leads to deleted and replaced files too, but needs rights.
+  base::FileDescriptor fd(::open(fmt::format("/proc/{}/map_files/{:x}-{:x}", pid, map.start, map.end).c_str(), kFlags));
+  if (!fd) fd.reset(::open(fmt::format("/proc/{}/root{}", pid, map.path).c_str(), kFlags));
+  struct stat info {};
+  if (!fd || ::fstat(fd.get(), &info) != 0 || !S_ISREG(info.st_mode) || info.st_ino != map.inode) fd.reset();
+  return fd;
+}
+
+}  // namespace
+
+Synthesizer::Synthesizer(uint64_t identifier, std::function<base::Status(base::Bytes)> write)
+    : identifier_(identifier), write_(std::move(write)), vdso_(vdso_build_id()) {}
+
+void Synthesizer::put_record(uint32_t type, uint16_t misc, std::string_view body, pid_t pid, pid_t tid, uint64_t time) {
+  SampleIdTrailer trailer;
+  trailer.time = time;
+  trailer.pid = static_cast<uint32_t>(pid);
+  trailer.tid = static_cast<uint32_t>(tid);
+  trailer.identifier = identifier_;
+  perf_event_header header{};
+  header.type = type;
+  header.misc = misc;
+  header.size = static_cast<uint16_t>(sizeof header + body.size() + sizeof trailer);
+  put(pending_, header);
+  pending_ += body;
+  put(pending_, trailer);
+}
+
+base::Status Synthesizer::add_kernel() {
+  const auto symbols = kernel::kernel_symbols({"_text", "_etext"});
+  if (symbols[0] != 0 && symbols[1] > symbols[0]) {
+    const std::string body =
+        mmap_body(-1, 0, symbols[0], symbols[1] - symbols[0], symbols[0], "[kernel.kallsyms]_text");
+    put_record(PERF_RECORD_MMAP, PERF_RECORD_MISC_KERNEL, body, 0, 0);
+  }
+  for (const auto& module : kernel::kernel_modules()) {
+    const std::string name = fmt::format("[{}]", module.name);
+    put_record(PERF_RECORD_MMAP, PERF_RECORD_MISC_KERNEL, mmap_body(-1, 0, module.start, module.size, 0, name), 0, 0);
+  }
+  return flush_when_full();
+}
+
+void Synthesizer::put_task(pid_t tid, const kernel::TaskStatus& task) {
+  const bool leader = tid == task.tgid;
+  std::string fork;
+  put(fork, task.tgid);
+  put(fork, leader ? task.ppid : task.tgid);
+  put(fork, tid);
+  put(fork, leader ? task.ppid : task.tgid);
+  put(fork, uint64_t{0});
+  put_record(PERF_RECORD_FORK, kMiscForkExec, fork, task.tgid, tid);
+  std::string comm;
+  put(comm, task.tgid);
+  put(comm, tid);
+  put_name(comm, task.comm, kMaxCommBytes);
+  put_record(PERF_RECORD_COMM, 0, comm, task.tgid, tid);
+}
+
+void Synthesizer::put_maps(pid_t pid) {
+  const std::string text = kernel::maps_text(pid);
+  for (std::string_view rest = text; !rest.empty();) {
+    const size_t end = rest.find('\n');
+    const auto map = kernel::parse_map_line(rest.substr(0, end));
+    rest.remove_prefix(end == std::string_view::npos ? rest.size() : end + 1);
+    if (map && map->executable) put_map(pid, *map);
+  }
+}
+
+void Synthesizer::put_map(pid_t pid, const kernel::MemoryMap& map) {
+  const std::string_view name = map.path.empty() ? std::string_view("//anon") : map.path;
+  const model::BuildId id = identity(pid, map);
+  std::string body;
+  put(body, pid);
+  put(body, pid);
+  put(body, map.start);
+  put(body, map.end - map.start);
+  put(body, map.offset);
+  if (!id.empty()) {
+    put(body, static_cast<uint32_t>(id.bytes().size()));
+    std::string bytes(base::as_text(id.bytes()));
+    bytes.resize(20);
+    body += bytes;
+    files_.insert_or_assign(std::string(name), id);
+  } else {
+    put(body, map.major);
+    put(body, map.minor);
+    put(body, map.inode);
+    put(body, uint64_t{0});
+  }
+  put(body, static_cast<uint32_t>(PROT_EXEC | (map.readable ? PROT_READ : 0) | (map.writable ? PROT_WRITE : 0)));
+  put(body, static_cast<uint32_t>(map.shared ? MAP_SHARED : MAP_PRIVATE));
+  put_name(body, name, kMaxNameBytes);
+  const uint16_t misc = PERF_RECORD_MISC_USER | (id.empty() ? 0 : kMiscBuildId);
+  put_record(PERF_RECORD_MMAP2, misc, body, pid, pid);
+}
+
+model::BuildId Synthesizer::identity(pid_t pid, const kernel::MemoryMap& map) {
+  if (map.path == "[vdso]") return vdso_;
+  if (map.inode == 0 || !map.path.starts_with('/')) return {};
+  const auto key = std::pair(static_cast<uint64_t>(::makedev(map.major, map.minor)), map.inode);
+  if (const auto known = by_inode_.find(key); known != by_inode_.end()) return known->second;
+  model::BuildId id;
+  if (const auto fd = open_mapped_file(pid, map)) id = build_id_of_file(fd.get());
+  by_inode_.emplace(key, id);
+  return id;
+}
+
+base::Status Synthesizer::add_process(pid_t pid) {
+  for (const pid_t tid : kernel::threads_of(pid)) {
+    if (const auto task = kernel::task_status(tid); task && task->tgid == pid) put_task(tid, *task);
+  }
+  put_maps(pid);
+  return flush_when_full();
+}
+
+base::Status Synthesizer::add_thread(pid_t tid) {
+  const auto task = kernel::task_status(tid);
+  if (!task) return {};
+  if (task->tgid != tid) {
+    if (const auto leader = kernel::task_status(task->tgid)) put_task(task->tgid, *leader);
+  }
+  put_task(tid, *task);
+  put_maps(task->tgid);
+  return flush_when_full();
+}
+
+base::Status Synthesizer::add_all_processes() {
+  for (const pid_t pid : kernel::all_processes()) TEPHRA_CHECK_OK(add_process(pid));
+  return {};
+}
+
+void Synthesizer::add_program(pid_t pid, pid_t parent, const std::string& comm) {
+  put_task(pid, kernel::TaskStatus{comm.substr(0, 15), pid, parent});
+}
+
+void Synthesizer::add_lost(uint64_t count, uint64_t time) {
+  std::string body;
+  put(body, identifier_);
+  put(body, count);
+  put_record(PERF_RECORD_LOST, 0, body, 0, 0, time);
+}
+
+base::Status Synthesizer::flush_when_full() { return pending_.size() < kBlockBytes ? base::Status() : flush(); }
+
+base::Status Synthesizer::flush() {
+  if (pending_.empty()) return {};
+  auto status = write_(base::as_bytes(pending_));
+  pending_.clear();
+  return status;
+}
+
+}  // namespace tephra::collect

@@ -1,0 +1,194 @@
+#include "kernel/procfs.h"
+
+#include <dirent.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <charconv>
+#include <memory>
+
+#include "base/file.h"
+
+namespace tephra::kernel {
+namespace {
+
+std::vector<pid_t> numeric_entries(const std::string& folder) {
+  std::vector<pid_t> found;
+  const std::unique_ptr<DIR, int (*)(DIR*)> handle(::opendir(folder.c_str()), ::closedir);
+  if (!handle) return found;
+  while (const dirent* entry = ::readdir(handle.get())) {
+    const std::string_view name = entry->d_name;
+    pid_t number = 0;
+    const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), number);
+    if (error == std::errc() && end == name.data() + name.size()) found.push_back(number);
+  }
+  std::sort(found.begin(), found.end());
+  return found;
+}
+
+template <class T>
+bool take_number(std::string_view& text, T& value, int base, char separator) {
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value, base);
+  if (error != std::errc()) return false;
+  text.remove_prefix(static_cast<size_t>(end - text.data()));
+  if (separator == 0) return true;
+  if (text.empty() || text.front() != separator) return false;
+  text.remove_prefix(1);
+  return true;
+}
+
+std::string_view next_line(std::string_view& text) {
+  const size_t end = text.find('\n');
+  const auto line = text.substr(0, end);
+  text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
+  return line;
+}
+
+std::string_view next_word(std::string_view& line) {
+  const size_t begin = std::min(line.find_first_not_of(" \t"), line.size());
+  line.remove_prefix(begin);
+  const auto word = line.substr(0, line.find_first_of(" \t"));
+  line.remove_prefix(word.size());
+  return word;
+}
+
+pid_t status_number(std::string_view status, std::string_view field) {
+  const size_t at = status.find(field);
+  if (at == std::string_view::npos) return 0;
+  auto rest = status.substr(at + field.size());
+  rest.remove_prefix(std::min(rest.find_first_not_of(" \t"), rest.size()));
+  pid_t value = 0;
+  take_number(rest, value, 10, 0);
+  return value;
+}
+
+}  // namespace
+
+std::vector<pid_t> all_processes() { return numeric_entries("/proc"); }
+
+std::vector<pid_t> threads_of(pid_t pid) { return numeric_entries(fmt::format("/proc/{}/task", pid)); }
+
+bool process_exists(pid_t pid) { return ::access(fmt::format("/proc/{}", pid).c_str(), F_OK) == 0; }
+
+std::optional<TaskStatus> task_status(pid_t tid) {
+  auto status = base::read_small_file(fmt::format("/proc/{}/status", tid));
+  // The Name line of status is escaped; comm is not.
+  auto comm = base::read_small_file(fmt::format("/proc/{}/comm", tid));
+  if (!status || !comm) return {};
+  TaskStatus task;
+  task.comm = std::move(*comm);
+  if (!task.comm.empty() && task.comm.back() == '\n') task.comm.pop_back();
+  task.tgid = status_number(*status, "\nTgid:");
+  task.ppid = status_number(*status, "\nPPid:");
+  if (task.tgid == 0) return {};
+  return task;
+}
+
+std::optional<MemoryMap> parse_map_line(std::string_view line) {
+  MemoryMap map;
+  if (!take_number(line, map.start, 16, '-') || !take_number(line, map.end, 16, ' ')) return {};
+  if (line.size() < 5 || map.end <= map.start) return {};
+  map.readable = line[0] == 'r';
+  map.writable = line[1] == 'w';
+  map.executable = line[2] == 'x';
+  map.shared = line[3] == 's';
+  line.remove_prefix(5);
+  if (!take_number(line, map.offset, 16, ' ')) return {};
+  if (!take_number(line, map.major, 16, ':') || !take_number(line, map.minor, 16, ' ')) return {};
+  if (!take_number(line, map.inode, 10, 0)) return {};
+  line.remove_prefix(std::min(line.find_first_not_of(' '), line.size()));
+  map.path = line;
+  return map;
+}
+
+std::string maps_text(pid_t pid) {
+  auto text = base::read_small_file(fmt::format("/proc/{}/maps", pid), 256 << 20);
+  return text ? std::move(*text) : std::string();
+}
+
+std::optional<std::vector<int>> parse_cpu_list(std::string_view text) {
+  std::vector<int> cpus;
+  while (!text.empty() && (text.back() == '\n' || text.back() == ' ')) text.remove_suffix(1);
+  while (!text.empty()) {
+    int first = 0;
+    if (!take_number(text, first, 10, 0)) return {};
+    int last = first;
+    if (!text.empty() && text.front() == '-') {
+      text.remove_prefix(1);
+      if (!take_number(text, last, 10, 0)) return {};
+    }
+    if (first < 0 || last < first || last > 1 << 16) return {};
+    for (int cpu = first; cpu <= last; ++cpu) cpus.push_back(cpu);
+    if (text.empty()) break;
+    if (text.front() != ',' || text.size() == 1) return {};
+    text.remove_prefix(1);
+  }
+  std::sort(cpus.begin(), cpus.end());
+  cpus.erase(std::unique(cpus.begin(), cpus.end()), cpus.end());
+  if (cpus.empty()) return {};
+  return cpus;
+}
+
+std::vector<int> online_cpus() {
+  if (auto text = base::read_small_file("/sys/devices/system/cpu/online")) {
+    if (auto cpus = parse_cpu_list(*text)) return *std::move(cpus);
+  }
+  std::vector<int> cpus;
+  for (int cpu = 0; cpu < ::sysconf(_SC_NPROCESSORS_ONLN); ++cpu) cpus.push_back(cpu);
+  return cpus;
+}
+
+size_t present_cpu_count() {
+  if (auto text = base::read_small_file("/sys/devices/system/cpu/present")) {
+    if (auto cpus = parse_cpu_list(*text)) return cpus->size();
+  }
+  return static_cast<size_t>(::sysconf(_SC_NPROCESSORS_CONF));
+}
+
+std::optional<long> sysctl_number(const std::string& name) {
+  auto text = base::read_small_file("/proc/sys/" + name);
+  if (!text) return {};
+  long value = 0;
+  std::string_view rest = *text;
+  if (!take_number(rest, value, 10, 0)) return {};
+  return value;
+}
+
+std::vector<uint64_t> kernel_symbols(const std::vector<std::string_view>& names) {
+  std::vector<uint64_t> addresses(names.size(), 0);
+  const auto text = base::read_small_file("/proc/kallsyms", 256 << 20);
+  if (!text) return addresses;
+  for (std::string_view rest = *text; !rest.empty();) {
+    auto line = next_line(rest);
+    uint64_t address = 0;
+    if (!take_number(line, address, 16, ' ') || line.size() < 3) continue;
+    const auto name = line.substr(2);
+    for (size_t i = 0; i < names.size(); ++i) {
+      if (addresses[i] == 0 && name == names[i]) addresses[i] = address;
+    }
+  }
+  return addresses;
+}
+
+std::vector<KernelModule> kernel_modules() {
+  std::vector<KernelModule> modules;
+  const auto text = base::read_small_file("/proc/modules");
+  if (!text) return modules;
+  for (std::string_view rest = *text; !rest.empty();) {
+    // name size references users state address
+    auto line = next_line(rest);
+    KernelModule module;
+    module.name = next_word(line);
+    auto size = next_word(line);
+    take_number(size, module.size, 10, 0);
+    for (int skipped = 0; skipped < 3; ++skipped) next_word(line);
+    auto address = next_word(line);
+    if (address.starts_with("0x")) address.remove_prefix(2);
+    take_number(address, module.start, 16, 0);
+    if (module.start != 0 && module.size != 0) modules.push_back(std::move(module));
+  }
+  return modules;
+}
+
+}  // namespace tephra::kernel

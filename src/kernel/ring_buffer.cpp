@@ -1,0 +1,62 @@
+#include "kernel/ring_buffer.h"
+
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <utility>
+
+namespace tephra::kernel {
+namespace {
+
+size_t page_size() {
+  static const auto size = static_cast<size_t>(::sysconf(_SC_PAGESIZE));
+  return size;
+}
+
+}  // namespace
+
+void Pending::copy(size_t offset, std::byte* to, size_t count) const {
+  const size_t first = offset < parts[0].size() ? std::min(count, parts[0].size() - offset) : 0;
+  if (first > 0) std::copy_n(parts[0].data() + offset, first, to);
+  if (first < count) std::copy_n(parts[1].data() + (offset + first - parts[0].size()), count - first, to + first);
+}
+
+RingBuffer::RingBuffer(RingBuffer&& other) noexcept { *this = std::move(other); }
+
+RingBuffer& RingBuffer::operator=(RingBuffer&& other) noexcept {
+  std::swap(control_, other.control_);
+  std::swap(data_, other.data_);
+  std::swap(capacity_, other.capacity_);
+  return *this;
+}
+
+RingBuffer::~RingBuffer() {
+  if (control_ != nullptr) ::munmap(control_, page_size() + capacity_);
+}
+
+bool RingBuffer::map(int event_fd, size_t bytes) {
+  void* memory = ::mmap(nullptr, page_size() + bytes, PROT_READ | PROT_WRITE, MAP_SHARED, event_fd, 0);
+  if (memory == MAP_FAILED) return false;
+  control_ = static_cast<perf_event_mmap_page*>(memory);
+  data_ = static_cast<const std::byte*>(memory) + page_size();
+  capacity_ = bytes;
+  return true;
+}
+
+Pending RingBuffer::pending() const {
+  // Pairs with the kernel's release of data_head: the records below it are whole.
+  const uint64_t head = __atomic_load_n(&control_->data_head, __ATOMIC_ACQUIRE);
+  const uint64_t tail = control_->data_tail;
+  const auto size = static_cast<size_t>(head - tail);
+  const size_t begin = tail & (capacity_ - 1);
+  const size_t first = std::min(size, capacity_ - begin);
+  return {{base::Bytes(data_ + begin, first), base::Bytes(data_, size - first)}, head};
+}
+
+void RingBuffer::release(uint64_t head) {
+  // Our reads of the records must be done before the kernel may overwrite them.
+  __atomic_store_n(&control_->data_tail, head, __ATOMIC_RELEASE);
+}
+
+}  // namespace tephra::kernel

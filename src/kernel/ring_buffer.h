@@ -1,0 +1,52 @@
+#pragma once
+
+#include <linux/perf_event.h>
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+#include "base/bytes.h"
+
+namespace tephra::kernel {
+
+// Record bytes that wait in a ring, oldest first. They are in two parts where they wrap around the ring's end; a record
+// may be split between the parts, an aligned 8-byte word never is.
+struct Pending {
+  std::array<base::Bytes, 2> parts;
+  uint64_t head = 0;  // where the pending bytes end; give it to RingBuffer::release
+
+  size_t size() const { return parts[0].size() + parts[1].size(); }
+  // The word at `offset` from the oldest byte; a multiple of 8 below size().
+  uint64_t word(size_t offset) const {
+    const bool wrapped = offset >= parts[0].size();
+    return base::load<uint64_t>(wrapped ? parts[1].data() + (offset - parts[0].size()) : parts[0].data() + offset);
+  }
+  // Copies out bytes that lie within size().
+  void copy(size_t offset, std::byte* to, size_t count) const;
+};
+
+// The memory a perf event writes its records to, shared with the kernel. One reader, no locks.
+class RingBuffer {
+ public:
+  RingBuffer() = default;
+  RingBuffer(RingBuffer&& other) noexcept;
+  RingBuffer& operator=(RingBuffer&& other) noexcept;
+  ~RingBuffer();
+
+  // Maps the ring of an open event; `bytes` is a power of two of at least a page. False: errno says why.
+  bool map(int event_fd, size_t bytes);
+
+  size_t capacity() const { return capacity_; }
+  // What the kernel has finished writing and we have not released.
+  Pending pending() const;
+  // Gives the space up to `head` back to the kernel.
+  void release(uint64_t head);
+
+ private:
+  perf_event_mmap_page* control_ = nullptr;
+  const std::byte* data_ = nullptr;
+  size_t capacity_ = 0;
+};
+
+}  // namespace tephra::kernel

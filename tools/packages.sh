@@ -1,0 +1,43 @@
+# What tephra needs from Debian, by purpose; sourced by ./demo and ./test.
+
+TEPHRA_BUILD_PACKAGES="cmake ninja-build g++ pkg-config libelf-dev libdw-dev libiberty-dev libcli11-dev libfmt-dev
+  libzstd-dev libtraceevent-dev"
+# Everyday tests: the unit test library, the oracles (perf, binutils), and clang for the fuzzers.
+TEPHRA_TEST_PACKAGES="libgtest-dev python3 linux-perf binutils clang-14 libclang-rt-14-dev clang-format-14"
+# Heavy peers of ./test --all: a real browser, and hotspot's parser of perf.data.
+TEPHRA_HEAVY_PACKAGES="chromium hotspot"
+
+# Installs those of the packages that are missing; silent and quick when none is.
+install_packages() {
+  local missing=()
+  local package
+  for package in "$@"; do
+    [ "$(dpkg-query -W -f '${db:Status-Status}' "$package" 2>/dev/null)" = installed ] || missing+=("$package")
+  done
+  [ ${#missing[@]} -eq 0 ] && return 0
+  local as_root=()
+  if [ "$(id -u)" != 0 ]; then
+    command -v sudo >/dev/null || { echo "these packages are missing, and sudo to install them: ${missing[*]}" >&2; return 1; }
+    as_root=(sudo)
+  fi
+  echo "installing: ${missing[*]}"
+  "${as_root[@]}" apt-get update -qq
+  "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "${missing[@]}" \
+    >/dev/null
+}
+
+# build_preset PRESET [TARGET…]: configures once, then builds what changed.
+build_preset() {
+  local preset=$1
+  shift
+  local log="build/$preset.log"
+  mkdir -p build
+  if [ ! -f "build/$preset/build.ninja" ]; then
+    cmake --preset "$preset" >"$log" 2>&1 || { cat "$log" >&2; return 1; }
+  fi
+  if [ $# -gt 0 ]; then
+    cmake --build --preset "$preset" --target "$@" >"$log" 2>&1 || { cat "$log" >&2; return 1; }
+  else
+    cmake --build --preset "$preset" >"$log" 2>&1 || { cat "$log" >&2; return 1; }
+  fi
+}

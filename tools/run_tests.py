@@ -1,0 +1,161 @@
+#!/usr/bin/env python3
+"""Builds and runs the suites, adds up their results, and ends with one line: N passed, N failed, N skipped."""
+
+import argparse
+import collections
+import glob
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+SKIPPED_STATUS = 77
+
+Result = collections.namedtuple("Result", "passed failed skipped")
+
+
+def build(preset, *targets):
+    """Builds a preset; the output is shown only when that fails."""
+    folder = os.path.join(ROOT, "build", preset)
+    steps = []
+    if not os.path.exists(os.path.join(folder, "build.ninja")):
+        steps.append(["cmake", "--preset", preset])
+    steps.append(["cmake", "--build", "--preset", preset] + (["--target", *targets] if targets else []))
+    for step in steps:
+        done = subprocess.run(step, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        if done.returncode != 0:
+            print(done.stdout)
+            raise SystemExit(f"building '{preset}' failed\n0 passed, 1 failed, 0 skipped")
+    return folder
+
+
+def run_gtest(program, **environment):
+    """Runs a GoogleTest program and counts by its own report; a crash is a failure."""
+    with tempfile.TemporaryDirectory() as folder:
+        report = os.path.join(folder, "report.json")
+        done = subprocess.run([program, f"--gtest_output=json:{report}", "--gtest_brief=1"], cwd=ROOT,
+                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                              env={**os.environ, **environment}, timeout=1800)
+        if done.returncode != 0:
+            print(done.stdout[-20000:])
+        if not os.path.exists(report):
+            print(f"  {program} ended with status {done.returncode} before it could report")
+            return Result(0, 1, 0)
+        with open(report) as file:
+            suites = json.load(file)["testsuites"]
+    passed = failed = skipped = 0
+    for case in (case for suite in suites for case in suite["testsuite"]):
+        if case.get("failures"):
+            failed += 1
+        elif case.get("result") == "SKIPPED":
+            skipped += 1
+            print(f"  skipped {case['classname']}.{case['name']}")
+        elif case.get("result") == "COMPLETED":
+            passed += 1
+    if done.returncode != 0 and failed == 0:
+        failed = 1
+    return Result(passed, failed, skipped)
+
+
+def suite_layers(_):
+    return run_scripts([[sys.executable, os.path.join(ROOT, "tools", "check_layers.py")]])
+
+
+def suite_unit(_):
+    return run_gtest(os.path.join(build("release"), "tephra_tests"))
+
+
+def suite_unit_asan(_):
+    return run_gtest(os.path.join(build("asan", "tephra_tests", "test_programs"), "tephra_tests"),
+                     ASAN_OPTIONS="detect_stack_use_after_return=1")
+
+
+def suite_unit_tsan(_):
+    return run_gtest(os.path.join(build("tsan", "tephra_tests", "test_programs"), "tephra_tests"))
+
+
+def suite_live(_):
+    os.environ["TEPHRA"] = os.path.join(build("release"), "tephra")
+    os.environ["TEPHRA_PROGRAMS"] = os.path.join(ROOT, "build", "release", "programs")
+    sys.path.insert(0, os.path.join(ROOT, "tests", "live"))
+    tests = unittest.defaultTestLoader.discover(os.path.join(ROOT, "tests", "live"), pattern="*_test.py")
+    outcome = unittest.TextTestRunner(verbosity=1, buffer=True).run(tests)
+    for test, reason in outcome.skipped:
+        print(f"  skipped {test.id()}: {reason}")
+    # A failing sub-test and its test are one failure each in unittest; a test counts once here.
+    bad = {case.id().split(" ")[0] for case, _ in outcome.failures + outcome.errors}
+    return Result(outcome.testsRun - len(bad) - len(outcome.skipped), len(bad), len(outcome.skipped))
+
+
+def suite_fuzz(options):
+    folder = build("fuzz")
+    seconds = 120 if options.long else 5
+    commands = []
+    for fuzzer in sorted(glob.glob(os.path.join(folder, "fuzzers", "*_fuzzer"))):
+        name = os.path.basename(fuzzer)
+        corpus = os.path.join(folder, "corpus", name)
+        os.makedirs(corpus, exist_ok=True)
+        seeds = os.path.join(ROOT, "tests", "fuzz", "seeds", name)
+        commands.append([fuzzer, f"-max_total_time={seconds}", "-rss_limit_mb=2048", "-timeout=10", "-verbosity=0",
+                         f"-artifact_prefix={folder}/", corpus] + ([seeds] if os.path.isdir(seeds) else []))
+    return run_scripts(commands)
+
+
+def suite_browser(_):
+    os.environ["TEPHRA"] = os.path.join(build("release"), "tephra")
+    scripts = sorted(glob.glob(os.path.join(ROOT, "tests", "browser", "*_test.py")))
+    return run_scripts([[sys.executable, script] for script in scripts])
+
+
+def run_scripts(commands):
+    """Runs programs that pass with status 0 and are skipped with 77; each is one test."""
+    counts = collections.Counter()
+    for command in commands:
+        done = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                              errors="replace", timeout=1800)
+        name = os.path.basename(command[1] if command[0] == sys.executable else command[0])
+        if done.returncode == 0:
+            counts["passed"] += 1
+        elif done.returncode == SKIPPED_STATUS:
+            counts["skipped"] += 1
+            print(f"  skipped {name}: {done.stdout.strip()}")
+        else:
+            counts["failed"] += 1
+            print(f"  FAILED {name} (status {done.returncode}):\n{done.stdout[-20000:]}")
+    return Result(counts["passed"], counts["failed"], counts["skipped"])
+
+
+EVERYDAY = {"layers": suite_layers, "unit": suite_unit, "live": suite_live, "unit-asan": suite_unit_asan,
+            "fuzz": suite_fuzz}
+HEAVY = {"browser": suite_browser, "unit-tsan": suite_unit_tsan}
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--all", action="store_true", help="also the suites with heavy peers")
+    parser.add_argument("--long", action="store_true", help="also long fuzzing; implies --all")
+    parser.add_argument("word", nargs="*", help="only suites whose name contains one of these")
+    options = parser.parse_args()
+    suites = dict(EVERYDAY)
+    if options.all or options.long or options.word:
+        suites.update(HEAVY)
+    total = Result(0, 0, 0)
+    for name, suite in suites.items():
+        if options.word and not any(word in name for word in options.word):
+            continue
+        print(f"== {name}", flush=True)
+        begin = time.monotonic()
+        result = suite(options)
+        print(f"   {result.passed} passed, {result.failed} failed, {result.skipped} skipped"
+              f" in {time.monotonic() - begin:.0f} s", flush=True)
+        total = Result(*(a + b for a, b in zip(total, result)))
+    print(f"{total.passed} passed, {total.failed} failed, {total.skipped} skipped")
+    return 1 if total.failed or total.passed == 0 else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
