@@ -166,6 +166,7 @@ class Picture {
     add(";font-size:{}px;background:{}}}\n", options_.font_size,
         options_.background ? options_.background->bottom : "#fdfcfa");
     out_ +=
+        "svg:focus{outline:none}\n"
         "text{fill:#1d1d1f;white-space:pre}\n"
         ".title{font-size:18px;font-weight:600}\n"
         ".quiet{fill:#6b6b70}\n"
@@ -336,8 +337,19 @@ class Picture {
 
   void footer() {
     add("<text id=\"details\" class=\"small\" x=\"{}\" y=\"{}\"> </text>\n", kSide, pixels(at_.details));
-    double x = kSide;
     out_ += "<g id=\"legend\">\n";
+    const double x = legend(kSide);
+    if (layout_.culled > 0) {
+      add("<text class=\"quiet small\" x=\"{}\" y=\"{}\">{} {} narrower than {} px not drawn</text>\n", pixels(x),
+          pixels(at_.legend), base::with_separators(layout_.culled), layout_.culled == 1 ? "frame" : "frames",
+          pixels(options_.min_width));
+    }
+    out_ += "</g>\n";
+  }
+
+  // Draws the colours that are in the picture and mean something from x on; returns where they end.
+  double legend(double x) {
+    if (used_tones_.size() < 2) return x;
     for (const auto& [meaning, tone] : used_tones_) {
       add("<rect x=\"{}\" y=\"{}\" width=\"12\" height=\"12\" rx=\"2\" fill=\"{}\"/>", pixels(x),
           pixels(at_.legend - 10), tone_color(*tone));
@@ -345,12 +357,7 @@ class Picture {
       x += 17 + 16;
       for (const char c : meaning) x += character_width({&c, 1}, false) * 12;
     }
-    if (layout_.culled > 0) {
-      add("<text class=\"quiet small\" x=\"{}\" y=\"{}\">{} {} narrower than {} px not drawn</text>\n", pixels(x),
-          pixels(at_.legend), base::with_separators(layout_.culled), layout_.culled == 1 ? "frame" : "frames",
-          options_.min_width);
-    }
-    out_ += "</g>\n";
+    return x;
   }
 
   void script() {
