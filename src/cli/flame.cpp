@@ -1,0 +1,147 @@
+#include <fmt/format.h>
+
+#include <cstdio>
+
+#include "analysis/call_tree.h"
+#include "base/file.h"
+#include "base/names.h"
+#include "cli/arguments.h"
+#include "cli/command.h"
+#include "cli/input.h"
+#include "views/flame_svg.h"
+
+namespace tephra::cli {
+namespace {
+
+constexpr const char* kSummary = "draw a flame graph: one interactive SVG";
+constexpr const char* kExamples =
+    "  tephra flame                                  perf.data to perf.svg\n"
+    "  tephra flame app.folded -o - --colors java    folded stacks to standard output, in the colours of Java";
+
+// The words of the command line that are not the view's own values yet.
+struct Words {
+  std::string output;
+  std::string base = "comm";
+  std::string colors = "kind";
+  std::string background;
+  std::string min_width = "0.1";
+  std::string weight = "samples";
+  uint32_t width = 0;
+  bool reverse = false;
+  bool merge_templates = false;
+};
+
+void declare(CLI::App& parser, Words& words, views::FlameSvgOptions& view) {
+  parser.add_option("-o,--output", words.output, "the SVG to write, - for standard output; default: FILE with .svg");
+  parser.add_option("--title", view.title, "the title")->capture_default_str();
+  parser.add_option("--subtitle", view.subtitle, "a second line below the title");
+  parser.add_option("--width", words.width, "width in pixels; default: 1200, and that of the window in a browser")
+      ->check(CLI::Range(200, 100000));
+  parser.add_option("--height", view.frame_height, "height of a frame in pixels")
+      ->check(CLI::Range(4, 200))
+      ->capture_default_str();
+  parser.add_option("--minwidth", words.min_width, "leave out frames narrower than this, in pixels or as N%")
+      ->capture_default_str();
+  parser.add_option("--fonttype", view.font, "the font, as in CSS");
+  parser.add_option("--fontsize", view.font_size, "size of text in pixels")
+      ->check(CLI::Range(4, 100))
+      ->capture_default_str();
+  parser.add_option("--countname", view.count_name, "what samples are called")->capture_default_str();
+  parser.add_option("--nametype", view.name_type, "what stands before a frame's name")->capture_default_str();
+  parser
+      .add_option(
+          "--colors", words.colors,
+          "kind (of code), or a palette: " + fmt::format("{}", fmt::join(views::palette_names().subspan(1), " ")))
+      ->capture_default_str();
+  parser.add_option("--bgcolors", words.background, "background: yellow, blue, green, grey or #rrggbb");
+  parser.add_flag("--hash")->description("colours by name; they always are, so this changes nothing");
+  parser.add_flag("--inverted,--icicle", view.inverted, "an icicle graph: callers at the top");
+  parser.add_flag("--reverse", words.reverse, "merge stacks from the leaf: what ran, then who called it");
+  parser.add_option("--base", words.base, "what every stack stands on: comm, pid (comm-pid), tid (comm-pid/tid), none")
+      ->check(CLI::IsMember({"comm", "pid", "tid", "none"}))
+      ->capture_default_str();
+  parser.add_option("--weight", words.weight, "what a frame's width means: samples, or value (time, bytes, events)")
+      ->check(CLI::IsMember({"samples", "value"}))
+      ->capture_default_str();
+  parser.add_flag("--merge-templates", words.merge_templates, "merge functions that differ in template arguments only");
+}
+
+base::Result<double> min_width_in_pixels(const std::string& word, uint32_t width) {
+  size_t used = 0;
+  double number = -1;
+  try {
+    number = std::stod(word, &used);
+  } catch (const std::exception&) {
+  }
+  const std::string rest = word.substr(used);
+  if (!(number >= 0) || number > 1e6 || (rest != "" && rest != "%")) {
+    return base::usage_error("--minwidth is no width", word, "", "Give pixels as in 0.5, or a share as in 1%.");
+  }
+  return rest == "%" ? number / 100 * width : number;
+}
+
+base::Status apply(const Words& words, views::FlameSvgOptions& view) {
+  if (words.width != 0) view.width = words.width;
+  TEPHRA_TRY(view.min_width, min_width_in_pixels(words.min_width, view.width.value_or(views::kDefaultFlameWidth)));
+  const auto palette = views::palette_named(words.colors);
+  if (!palette) {
+    return base::usage_error("no such colours", words.colors, "",
+                             fmt::format("Choose one of: {}.", fmt::join(views::palette_names(), " ")));
+  }
+  view.palette = *palette;
+  if (!words.background.empty()) {
+    view.background = views::background_named(words.background);
+    if (!view.background) {
+      return base::usage_error("no such background", words.background, "",
+                               "Choose yellow, blue, green, grey or #rrggbb.");
+    }
+  }
+  view.weight = words.weight == "value" ? analysis::Weight::kValue : analysis::Weight::kSamples;
+  return {};
+}
+
+analysis::CallTreeOptions tree_options(const Words& words) {
+  analysis::CallTreeOptions options;
+  options.base = words.base == "none"  ? analysis::BaseFrame::kNone
+                 : words.base == "pid" ? analysis::BaseFrame::kCommPid
+                 : words.base == "tid" ? analysis::BaseFrame::kCommPidTid
+                                       : analysis::BaseFrame::kComm;
+  options.leaf_first = words.reverse;
+  options.labels.shorten = words.merge_templates;
+  return options;
+}
+
+// The input's name with .svg for its extension, in the same folder; standard input is drawn to standard output.
+std::string default_output(const std::string& input) {
+  if (input == "-") return "-";
+  const size_t name = input.size() - base::path_base_name(input).size();
+  const size_t dot = input.rfind('.');
+  return (dot == std::string::npos || dot <= name ? input : input.substr(0, dot)) + ".svg";
+}
+
+}  // namespace
+
+base::Result<int> flame(std::span<const std::string> arguments) {
+  InputOptions input;
+  Words words;
+  views::FlameSvgOptions view;
+  auto parser = make_parser("flame", kSummary, kExamples);
+  input.declare(*parser);
+  declare(*parser, words, view);
+  TEPHRA_TRY(const bool go_on, parse(*parser, arguments));
+  if (!go_on) return kExitDone;
+  TEPHRA_CHECK_OK(apply(words, view));
+  view.full_names = input.symbols.full_names;
+
+  TEPHRA_TRY(const Input loaded, load(input));
+  const analysis::CallTree tree = analysis::call_tree(loaded.profile, tree_options(words));
+  const std::string output = words.output.empty() ? default_output(input.path) : words.output;
+  TEPHRA_CHECK_OK(base::write_file(output, views::flame_svg(loaded.profile, tree, loaded.verdict, view)));
+  if (!input.quiet && output != "-") fmt::print(stderr, "wrote {}\n", output);
+  return conclude(input, loaded.verdict);
+}
+
+extern const Command kFlameCommand;
+const Command kFlameCommand{"flame", kSummary, flame};
+
+}  // namespace tephra::cli
