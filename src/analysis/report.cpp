@@ -8,6 +8,7 @@
 
 #include "analysis/report_chains.h"
 #include "analysis/stack_walk.h"
+#include "base/names.h"
 
 namespace tephra::analysis {
 namespace {
@@ -36,8 +37,6 @@ template <class List, class Value>
 bool passes(const List& list, const Value& value) {
   return list.empty() || std::find(list.begin(), list.end(), value) != list.end();
 }
-
-std::string_view last_part(std::string_view path) { return path.substr(path.rfind('/') + 1); }
 
 // What a row takes from its samples' threads. Fields that are not sorted by stay as they are here.
 struct Context {
@@ -142,9 +141,9 @@ class FrameKeys {
     const model::Mapping& mapping = profile.mappings[frame.mapping];
     ReportEntry row;
     row.dso = profile.text(mapping.path);
-    // Frame 0 is the frame of the empty stack.
-    row.symbol = id ? profile.text(profile.functions[frame.function].name) : "[no stack]";
-    if (!passes(options.dsos, row.dso) && !passes(options.dsos, last_part(row.dso))) return;
+    row.symbol = profile.function_name(id);
+    if (row.symbol.empty()) row.symbol = id ? "[unknown]" : "[no stack]";  // frame 0 is that of the empty stack
+    if (!passes(options.dsos, row.dso) && !passes(options.dsos, base::path_base_name(row.dso))) return;
     if (!passes(options.symbols, row.symbol)) return;
 
     row.kernel = model::is_kernel(mapping.kind);
