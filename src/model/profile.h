@@ -79,6 +79,9 @@ struct Frame {
   FunctionId function;   // FunctionId{}: not looked up yet
   StringId file;         // source file and line of the address, 0 when unknown
   uint32_t line = 0;
+  // How far `address` (itself, also when it is a return address) is into the symbol of the symbol table that holds it;
+  // inlined frames repeat that of the frame they are inlined into. 0 when the symbol's start is unknown.
+  uint32_t symbol_offset = 0;
   auto operator<=>(const Frame&) const = default;
 };
 

@@ -1,0 +1,128 @@
+#include "stream/tracepoint_format.h"
+
+#include <traceevent/event-parse.h>
+#include <traceevent/trace-seq.h>
+
+#include <bit>
+#include <cstdlib>
+#include <limits>
+
+namespace tephra::stream {
+namespace {
+
+constexpr std::string_view kMagic("\x17\x08\x44tracing", 10);
+
+// A length in the file, then that many bytes.
+template <class Length>
+base::Bytes sized(base::ByteReader& reader) {
+  const Length length = reader.read<Length>();
+  if (length > reader.remaining()) {
+    reader.fail();
+    return {};
+  }
+  return reader.bytes(static_cast<size_t>(length));
+}
+
+// libtraceevent takes lengths as int.
+bool fits_int(base::Bytes bytes) { return bytes.size() <= static_cast<size_t>(std::numeric_limits<int>::max()); }
+
+bool within(uint64_t offset, uint64_t size, base::Bytes raw) {
+  return offset <= raw.size() && size <= raw.size() - offset;
+}
+
+// Whether a field lies in the sample, and what a dynamic field points to as well: libtraceevent trusts both.
+bool field_within(const tep_format_field& field, base::Bytes raw) {
+  if (field.offset < 0 || field.size < 0) return false;
+  const auto offset = static_cast<uint64_t>(field.offset);
+  if (!(field.flags & TEP_FIELD_IS_DYNAMIC)) return within(offset, static_cast<uint64_t>(field.size), raw);
+  if (!within(offset, sizeof(uint32_t), raw)) return false;
+  const auto location = base::load<uint32_t>(raw.data() + offset);
+  uint64_t begin = location & 0xffff;
+  const uint64_t length = location >> 16;
+  if (field.flags & TEP_FIELD_IS_RELATIVE) begin += offset + sizeof(uint32_t);
+  if (!within(begin, length, raw)) return false;
+  // Dynamic text must end inside, since it is printed up to its NUL.
+  if ((field.flags & TEP_FIELD_IS_STRING) && length > 0) {
+    return base::as_text(raw.subspan(begin, length)).find('\0') != std::string_view::npos;
+  }
+  return true;
+}
+
+bool fields_within(const tep_format_field* field, base::Bytes raw) {
+  for (; field != nullptr; field = field->next) {
+    if (!field_within(*field, raw)) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+void TracepointFormats::Free::operator()(tep_handle* handle) const { tep_free(handle); }
+TracepointFormats::TracepointFormats(TracepointFormats&&) noexcept = default;
+TracepointFormats& TracepointFormats::operator=(TracepointFormats&&) noexcept = default;
+TracepointFormats::~TracepointFormats() = default;
+
+base::Result<TracepointFormats> TracepointFormats::parse(base::Bytes tracing_data) {
+  TracepointFormats formats(tep_alloc());
+  if (!formats.handle_) return base::failed("cannot read the tracepoint formats", "", "out of memory");
+  if (tracing_data.empty()) return formats;
+
+  tep_set_loglevel(TEP_LOG_NONE);  // a broken description must not write to the terminal
+  base::ByteReader reader(tracing_data);
+  if (base::as_text(reader.bytes(kMagic.size())) != kMagic) {
+    return base::failed("cannot read the tracepoint formats", "", "they do not begin as perf's tracing data does");
+  }
+  reader.c_string();  // the version
+  const bool big_endian = reader.u8() != 0;
+  if (big_endian != (std::endian::native == std::endian::big)) {
+    return base::failed("cannot read the tracepoint formats", "", "they are of a machine with the other byte order");
+  }
+  tep_handle* handle = formats.handle_.get();
+  tep_set_file_bigendian(handle, big_endian ? TEP_BIG_ENDIAN : TEP_LITTLE_ENDIAN);
+  tep_set_local_bigendian(handle, big_endian ? TEP_BIG_ENDIAN : TEP_LITTLE_ENDIAN);
+  tep_set_long_size(handle, reader.u8());
+  tep_set_page_size(handle, static_cast<int>(reader.u32()));
+
+  reader.c_string();  // "header_page"
+  sized<uint64_t>(reader);
+  reader.c_string();  // "header_event"
+  sized<uint64_t>(reader);
+  for (uint32_t left = reader.u32(); left > 0 && reader.ok(); --left) formats.add(sized<uint64_t>(reader), "ftrace");
+  for (uint32_t systems = reader.u32(); systems > 0 && reader.ok(); --systems) {
+    const std::string system(reader.c_string());
+    for (uint32_t left = reader.u32(); left > 0 && reader.ok(); --left) formats.add(sized<uint64_t>(reader), system);
+  }
+  sized<uint32_t>(reader);  // kernel symbols, which perf leaves empty
+  const std::string printk(base::as_text(sized<uint32_t>(reader)));
+  if (!printk.empty()) tep_parse_printk_formats(handle, printk.c_str());
+  return formats;
+}
+
+void TracepointFormats::add(base::Bytes description, const std::string& system) {
+  if (description.empty() || !fits_int(description)) return;
+  // With a NUL behind it, in case the parser runs on.
+  const std::string text(base::as_text(description));
+  if (tep_parse_event(handle_.get(), text.c_str(), text.size(), system.c_str()) == 0) ++size_;
+}
+
+bool TracepointFormats::append(uint64_t id, int32_t cpu, base::Bytes raw, std::string& out) const {
+  if (id > static_cast<uint64_t>(std::numeric_limits<int>::max()) || !fits_int(raw)) return false;
+  tep_event* event = tep_find_event(handle_.get(), static_cast<int>(id));
+  if (event == nullptr || event->format.nr_common == 0 || !fields_within(event->format.common_fields, raw) ||
+      !fields_within(event->format.fields, raw)) {
+    return false;
+  }
+  tep_record record{};
+  record.cpu = cpu;
+  record.data = const_cast<std::byte*>(raw.data());  // only read
+  record.size = static_cast<int>(raw.size());
+  trace_seq text;
+  trace_seq_init(&text);
+  tep_print_event(handle_.get(), &text, &record, "%s", TEP_PRINT_INFO);
+  const bool whole = text.state == TRACE_SEQ__GOOD;
+  if (whole) out.append(text.buffer, text.len);
+  trace_seq_destroy(&text);
+  return whole;
+}
+
+}  // namespace tephra::stream

@@ -1,0 +1,58 @@
+#include "views/printable.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <iterator>
+
+#include "base/escape.h"
+
+namespace tephra::views {
+namespace {
+
+bool plain(char c) { return c >= 0x20 && c < 0x7f; }
+
+// U+0080 to U+009F, which some terminals obey as they do escape sequences.
+bool is_c1_control(std::string_view character) {
+  return character.size() == 2 && character[0] == '\xc2' && static_cast<unsigned char>(character[1]) < 0xa0;
+}
+
+}  // namespace
+
+void append_printable(std::string& out, std::string_view text) {
+  while (!text.empty()) {
+    const auto run = static_cast<size_t>(std::find_if_not(text.begin(), text.end(), plain) - text.begin());
+    out.append(text.substr(0, run));
+    text.remove_prefix(run);
+    if (text.empty()) return;
+    const size_t length = base::utf8_length(text);
+    if (length > 1 && !is_c1_control(text.substr(0, length))) {
+      out.append(text.substr(0, length));
+      text.remove_prefix(length);
+      continue;
+    }
+    const auto byte = static_cast<unsigned char>(text[0]);
+    if (byte == '\n') {
+      out += "\\n";
+    } else if (byte == '\t') {
+      out += "\\t";
+    } else {
+      fmt::format_to(std::back_inserter(out), "\\x{:02x}", byte);
+    }
+    text.remove_prefix(1);
+  }
+}
+
+std::string printable(std::string_view text) {
+  std::string out;
+  out.reserve(text.size());
+  append_printable(out, text);
+  return out;
+}
+
+size_t columns(std::string_view text) {
+  return static_cast<size_t>(
+      std::count_if(text.begin(), text.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xc0) != 0x80; }));
+}
+
+}  // namespace tephra::views

@@ -1,0 +1,25 @@
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "analysis/report.h"
+#include "analysis/top.h"
+#include "model/profile.h"
+
+namespace tephra::views {
+
+struct ReportTextOptions {
+  bool shorten = false;        // template arguments and long parameter lists collapsed
+  bool sample_counts = false;  // a column with the number of samples
+};
+
+// The report as perf prints it: comment lines with the totals and the verdict, one line a row, call chains below.
+// `verdict` is one line of text.
+std::string report_text(const analysis::Report& report, std::string_view verdict, const ReportTextOptions& options);
+
+// The table of the functions that took most: shares of `whole`, samples, name and module.
+std::string top_text(std::span<const analysis::TopEntry> entries, const model::Totals& whole, bool shorten);
+
+}  // namespace tephra::views
