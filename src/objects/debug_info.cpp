@@ -8,6 +8,7 @@
 #include <optional>
 #include <unordered_map>
 
+#include "objects/debug_image.h"
 #include "objects/debug_unit.h"
 
 namespace tephra::objects {
@@ -24,7 +25,10 @@ using DwarfHandle = std::unique_ptr<Dwarf, DwarfCloser>;
 
 class LibdwInfo : public DebugInfo {
  public:
-  LibdwInfo(ElfHandle elf, DwarfHandle dwarf) : elf_(std::move(elf)), dwarf_(std::move(dwarf)) { index_units(); }
+  LibdwInfo(DebugImage image, ElfHandle elf, DwarfHandle dwarf)
+      : image_(std::move(image)), elf_(std::move(elf)), dwarf_(std::move(dwarf)) {
+    index_units();
+  }
 
   void find(uint64_t address, std::vector<Level>& levels) override {
     levels.clear();
@@ -92,6 +96,7 @@ class LibdwInfo : public DebugInfo {
     return *at->second;
   }
 
+  DebugImage image_;  // outlives the handles
   ElfHandle elf_;
   DwarfHandle dwarf_;
   std::vector<Range> ranges_;
@@ -103,13 +108,15 @@ class LibdwInfo : public DebugInfo {
 std::unique_ptr<DebugInfo> DebugInfo::open(base::Bytes file) {
   ::elf_version(EV_CURRENT);
   // libelf never writes to an image of the machine's own byte order.
-  auto* image = const_cast<char*>(reinterpret_cast<const char*>(file.data()));
-  ElfHandle elf(::elf_memory(image, file.size()));
+  DebugImage image(file);
+  auto* start = const_cast<char*>(reinterpret_cast<const char*>(image.bytes().data()));
+  if (image.bytes().empty()) return nullptr;
+  ElfHandle elf(::elf_memory(start, image.bytes().size()));
   GElf_Ehdr header;
   if (!elf || ::gelf_getehdr(elf.get(), &header) == nullptr || header.e_type == ET_REL) return nullptr;
   DwarfHandle dwarf(::dwarf_begin_elf(elf.get(), DWARF_C_READ, nullptr));
   if (!dwarf) return nullptr;
-  return std::make_unique<LibdwInfo>(std::move(elf), std::move(dwarf));
+  return std::make_unique<LibdwInfo>(std::move(image), std::move(elf), std::move(dwarf));
 }
 
 }  // namespace tephra::objects
