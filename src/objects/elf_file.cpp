@@ -87,8 +87,9 @@ ElfFile::Section ElfFile::read_section(Bytes entry) const {
     section.size = raw.sh_size;
     section.link = raw.sh_link;
     section.entry_size = raw.sh_entsize;
-    const bool has_content = raw.sh_type != SHT_NOBITS && raw.sh_type != SHT_NULL && !(raw.sh_flags & SHF_COMPRESSED);
-    if (has_content) section.content = part(raw.sh_offset, raw.sh_size);
+    const bool compressed = (raw.sh_flags & SHF_COMPRESSED) != 0;
+    const bool has_content = raw.sh_type != SHT_NOBITS && raw.sh_type != SHT_NULL;
+    if (has_content) (compressed ? section.compressed_content : section.content) = part(raw.sh_offset, raw.sh_size);
     return section;
   };
   return is_64bit_ ? convert(base::load<Elf64_Shdr>(entry.data())) : convert(base::load<Elf32_Shdr>(entry.data()));

@@ -23,7 +23,8 @@ class ElfFile {
     uint64_t size = 0;  // as stated; `content` may be shorter
     uint32_t link = 0;
     uint64_t entry_size = 0;
-    base::Bytes content;  // empty for sections without bytes in the file, and for compressed ones
+    base::Bytes content;             // empty for sections without bytes in the file, and for compressed ones
+    base::Bytes compressed_content;  // of a compressed section, its header included
   };
   struct Segment {
     uint32_t type = 0;

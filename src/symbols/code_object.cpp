@@ -51,6 +51,7 @@ std::unique_ptr<CodeObject> CodeObject::parse(base::Bytes image, const model::Bu
     return nullptr;
   }
   std::unique_ptr<CodeObject> object(new CodeObject);
+  object->image_ = image;
   object->elf_ = std::move(elf).value();
   return object;
 }
@@ -66,6 +67,21 @@ void CodeObject::add_symbols() {
   if (debug_elf_) symbols_.add(*debug_elf_);
   symbols_.add_plt(elf_);
   symbols_.finish();
+}
+
+base::Bytes CodeObject::debug_image() const {
+  if (elf_.has_debug_info()) return image_;
+  if (debug_elf_ && debug_elf_->has_debug_info()) return debug_file_->bytes();
+  return {};
+}
+
+void CodeObject::find_source(uint64_t address, std::vector<objects::DebugInfo::Level>& levels) {
+  levels.clear();
+  if (!debug_info_opened_) {
+    debug_info_opened_ = true;
+    if (const base::Bytes image = debug_image(); !image.empty()) debug_info_ = objects::DebugInfo::open(image);
+  }
+  if (debug_info_) debug_info_->find(address, levels);
 }
 
 }  // namespace tephra::symbols

@@ -6,6 +6,7 @@
 
 #include "base/file.h"
 #include "model/profile.h"
+#include "objects/debug_info.h"
 #include "objects/elf_file.h"
 #include "objects/symbol_table.h"
 
@@ -25,17 +26,24 @@ class CodeObject {
   const objects::ElfFile& elf() const { return elf_; }
   std::optional<objects::SymbolTable::Function> function_at(uint64_t address) const { return symbols_.find(address); }
 
+  // The source line of an address and the functions inlined there; see DebugInfo::find.
+  void find_source(uint64_t address, std::vector<objects::DebugInfo::Level>& levels);
+
  private:
   CodeObject() = default;
   static std::unique_ptr<CodeObject> parse(base::Bytes image, const model::BuildId& build_id, model::Reason& why_not);
   void add_debug_file(const std::string& path);
   void add_symbols();
+  base::Bytes debug_image() const;
 
+  base::Bytes image_;
   std::optional<base::FileContent> file_;
   std::optional<base::FileContent> debug_file_;
   objects::ElfFile elf_;
   std::optional<objects::ElfFile> debug_elf_;
   objects::SymbolTable symbols_;
+  bool debug_info_opened_ = false;
+  std::unique_ptr<objects::DebugInfo> debug_info_;
 };
 
 }  // namespace tephra::symbols

@@ -32,14 +32,29 @@ class FileAnswers {
     const uint64_t offset = row.kind == model::AddressKind::kReturn && row.address > 0 ? row.address - 1 : row.address;
     const auto address = object_->elf().address_of_offset(offset);
     if (!address) return answer_unknown(frame, row.address, Reason::no_symbol);
-    const auto function = object_->function_at(*address);
-    if (!function) return answer_unknown(frame, row.address, Reason::no_symbol);
-    answers_.add_named(frame, shown(function->name), function->name);
+    levels_.clear();
+    if (options_.inlines) object_->find_source(*address, levels_);
+    if (!answer_code(frame, *address)) answer_unknown(frame, row.address, Reason::no_symbol);
   }
 
   Answers take() && { return std::move(answers_); }
 
  private:
+  // Answers with what is known about code at `address`; false when no name is.
+  bool answer_code(FrameId frame, uint64_t address) {
+    if (levels_.empty()) levels_.emplace_back();
+    // The function that holds the code is named by the symbol table, as it is when inlined calls are not asked for.
+    if (const auto function = object_->function_at(address)) levels_.front().function = function->name;
+    if (levels_.front().function.empty()) return false;
+    answers_.rows.push_back(
+        {frame, static_cast<uint32_t>(answers_.levels.size()), static_cast<uint32_t>(levels_.size()), 0, std::nullopt});
+    for (const auto& level : levels_) {
+      answers_.levels.push_back({answers_.strings.add(shown(level.function)), answers_.strings.add(level.function),
+                                 answers_.strings.add(level.file), level.line, true});
+    }
+    return true;
+  }
+
   void answer_unknown(FrameId frame, uint64_t offset, Reason reason) {
     answers_.add_unknown(frame, fmt::format("[unknown] {}+{:#x}", file_name_, offset), reason);
   }
@@ -61,6 +76,7 @@ class FileAnswers {
   std::unique_ptr<CodeObject> object_;
   Reason refusal_ = Reason::file_missing;
   std::unordered_map<std::string_view, std::string> shown_;
+  std::vector<objects::DebugInfo::Level> levels_;  // of the frame at hand
   Answers answers_;
 };
 

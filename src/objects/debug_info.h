@@ -1,0 +1,34 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string_view>
+#include <vector>
+
+#include "base/bytes.h"
+
+namespace tephra::objects {
+
+// DWARF as a table from addresses to source lines and inlined calls. Each compile unit is flattened once, when the
+// first of its addresses is asked for: into segments of code with equal inline chains and into sorted line rows, both
+// found by binary search. Not thread-safe; several objects over the same bytes are independent.
+class DebugInfo {
+ public:
+  // One function at an address, and where in it.
+  struct Level {
+    std::string_view function;  // the linkage name if there is one, else the name with its namespaces and classes
+    std::string_view file;      // empty when unknown
+    uint32_t line = 0;
+  };
+
+  // The debug information of an ELF file whose bytes must outlive the object. Null when it holds none that can be read.
+  static std::unique_ptr<DebugInfo> open(base::Bytes elf_file);
+  virtual ~DebugInfo() = default;
+
+  // Replaces `levels` by those of an address as linked: the function that holds the code, then those inlined into it,
+  // outer before inner. Empty when no compile unit covers the address; one level without a function when only its line
+  // is known. Texts stay valid while the object lives.
+  virtual void find(uint64_t address, std::vector<Level>& levels) = 0;
+};
+
+}  // namespace tephra::objects
