@@ -15,11 +15,11 @@ namespace tephra::cli {
 // The options every command that reads a profile has: where it is, which samples to take, how to name frames, and what
 // to say about quality.
 struct InputOptions {
-  std::string path;            // "-" is standard input; default "perf.data"
+  std::string path;  // "-" is standard input; default "perf.data"
   stream::BuildOptions build;
   symbols::Options symbols;
-  std::string event;           // --event-filter; empty: the first event that has samples
-  std::string time;            // --time BEGIN,END in seconds, each may be empty
+  std::string event;  // --event-filter; empty: the first event that has samples
+  std::string time;   // --time BEGIN,END in seconds, each may be empty
   bool keep_idle = false;
   bool strict = false;
   bool quiet = false;

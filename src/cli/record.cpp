@@ -9,13 +9,12 @@
 
 #include "cli/arguments.h"
 #include "cli/command.h"
+#include "cli/recording.h"
 #include "collect/recorder.h"
 #include "kernel/procfs.h"
 
 namespace tephra::cli {
 namespace {
-
-constexpr int kExitOwnFailure = 125;
 
 constexpr const char* kSummary =
     "Records samples into a perf.data file, which perf and hotspot open too.\n\n"
@@ -26,10 +25,8 @@ constexpr const char* kExamples =
     "  tephra record -g -- ./server --port 80      record a program and its children, with stacks\n"
     "  tephra record -F 99 -a -g -o all.data sleep 10   record the whole machine for ten seconds\n";
 
-struct Words {
-  std::vector<std::string> options;
-  std::vector<std::string> command;
-};
+constexpr OptionsWithValue kOptionsWithValue{
+    "eFcoptmC", "--event --freq --count --output --pid --tid --mmap-pages --cpu --call-graph"};
 
 struct Flags {
   std::vector<std::string> events;
@@ -47,75 +44,6 @@ struct Flags {
   bool quiet = false;
   bool verbose = false;
 };
-
-// Whether an option's value is the next word. Letters may be joined: -ag, -F99, -agF 99.
-bool value_follows(std::string_view word) {
-  constexpr std::string_view kLetters = "eFcoptmC";
-  constexpr std::string_view kNames[] = {"--event", "--freq",       "--count", "--output",    "--pid",
-                                         "--tid",   "--mmap-pages", "--cpu",   "--call-graph"};
-  if (word.starts_with("--")) return std::find(std::begin(kNames), std::end(kNames), word) != std::end(kNames);
-  const size_t at = word.find_first_of(kLetters, 1);
-  return at != std::string_view::npos && at + 1 == word.size();
-}
-
-// The options end at the first word that is none, or at --; what follows is the program to run, whatever it looks like.
-Words split(std::span<const std::string> arguments) {
-  Words words;
-  size_t at = 0;
-  while (at < arguments.size() && arguments[at].starts_with('-') && arguments[at] != "--") {
-    words.options.push_back(arguments[at]);
-    if (value_follows(arguments[at++]) && at < arguments.size()) words.options.push_back(arguments[at++]);
-  }
-  if (at < arguments.size() && arguments[at] == "--") ++at;
-  words.command.assign(arguments.begin() + static_cast<ptrdiff_t>(at), arguments.end());
-  return words;
-}
-
-std::optional<uint64_t> whole_number(std::string_view text) {
-  uint64_t value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size()) return {};
-  return value;
-}
-
-base::Result<std::vector<pid_t>> id_list(std::string_view text, const char* option) {
-  std::vector<pid_t> ids;
-  for (;;) {
-    const size_t comma = text.find(',');
-    const auto id = whole_number(text.substr(0, comma));
-    if (!id || *id == 0 || *id > 0x7fffffff) {
-      return base::usage_error("not a list of process numbers", std::string(text), "",
-                               fmt::format("Write for example {} 1234 or {} 1234,1240.", option, option));
-    }
-    ids.push_back(static_cast<pid_t>(*id));
-    if (comma == std::string_view::npos) return ids;
-    text.remove_prefix(comma + 1);
-  }
-}
-
-base::Result<uint64_t> frequency_of(const std::string& text) {
-  const auto limit =
-      static_cast<uint64_t>(std::max(1L, kernel::sysctl_number("kernel/perf_event_max_sample_rate").value_or(100'000)));
-  if (text == "max") return limit;
-  const auto frequency = whole_number(text);
-  if (!frequency || *frequency == 0) {
-    return base::usage_error("not a frequency", text, "", "Write samples a second, for example -F 99.");
-  }
-  if (*frequency > limit) {
-    return base::usage_error(
-        "cannot sample that often", text, fmt::format("the limit is {} Hz", limit),
-        fmt::format("Use -F max, or have root run 'sysctl kernel.perf_event_max_sample_rate={}'.", *frequency));
-  }
-  return *frequency;
-}
-
-base::Result<uint64_t> period_of(const std::string& text) {
-  const auto period = whole_number(text);
-  if (!period || *period == 0 || *period >> 63 != 0) {
-    return base::usage_error("not a period", text, "", "Write how many events make a sample, for example -c 1000.");
-  }
-  return *period;
-}
 
 // "128" pages or "512K"; rounded up to a power of two pages.
 base::Result<uint64_t> ring_bytes_of(const std::string& text) {
@@ -188,10 +116,10 @@ base::Result<collect::RecordOptions> options_from(const Flags& flags, std::vecto
     return base::usage_error("-F and -c cannot be used together", "", "", "One is a rate, the other a count.");
   }
   if (!flags.frequency.empty()) {
-    TEPHRA_TRY(options.sampling.frequency, frequency_of(flags.frequency));
+    TEPHRA_TRY(options.sampling.frequency, frequency_of(flags.frequency, "-F"));
   }
   if (!flags.period.empty()) {
-    TEPHRA_TRY(options.sampling.period, period_of(flags.period));
+    TEPHRA_TRY(options.sampling.period, period_of(flags.period, "-c"));
   }
   if (flags.stacks) options.sampling.call_graph = collect::CallGraph::kFramePointers;
   if (!flags.call_graph.empty()) TEPHRA_CHECK_OK(set_call_graph(flags.call_graph, options.sampling));
@@ -232,21 +160,6 @@ void declare(CLI::App& parser, Flags& flags) {
   parser.add_flag("-v,--verbose", flags.verbose, "print what recording cost");
 }
 
-std::string size_text(uint64_t bytes) {
-  return bytes < 1'000'000 ? fmt::format("{:.1f} kB", static_cast<double>(bytes) / 1e3)
-                           : fmt::format("{:.1f} MB", static_cast<double>(bytes) / 1e6);
-}
-
-void show_progress(const collect::Progress& progress) {
-  if (progress.finished) {
-    std::fputs("\r\x1b[K", stderr);
-  } else {
-    fmt::print(stderr, "\r\x1b[Krecording: {:.0f} s, {} samples, {} lost, {}", progress.seconds, progress.samples,
-               progress.lost, size_text(progress.bytes));
-  }
-  std::fflush(stderr);
-}
-
 void print_summary(const collect::RecordSummary& summary, const std::string& output, bool verbose) {
   fmt::print(stderr, "tephra: recorded {} samples of {} in {:.1f} s, {} lost, to {} ({})\n", summary.samples,
              summary.event_name, summary.seconds, summary.lost, output, size_text(summary.bytes));
@@ -261,34 +174,22 @@ void print_summary(const collect::RecordSummary& summary, const std::string& out
   }
 }
 
-// The status of the program, where there was one; tephra's own failures are told apart from it.
 base::Result<int> record(const collect::RecordOptions& options, const Flags& flags) {
-  const bool show = !flags.quiet && ::isatty(STDERR_FILENO) != 0;
-  const auto summary = collect::record(options, [show](const collect::Progress& progress) {
-    if (show) show_progress(progress);
-  });
-  if (!summary) {
-    if (options.target.command.empty() || summary.error().kind == base::Error::Kind::kUsage) return summary.error();
-    fmt::print(stderr, "tephra: {}\n", summary.error().message());
-    return kExitOwnFailure;
-  }
-  if (summary->start_error != 0) {
-    const auto error = base::system_error("cannot start", options.target.command[0], summary->start_error);
-    fmt::print(stderr, "tephra: {}\n", error.message());
-  } else if (!flags.quiet) {
-    print_summary(*summary, options.output, flags.verbose);
-  }
+  const auto summary = collect::record(options, progress_on_terminal(flags.quiet));
+  if (!summary) return own_failure(options.target, summary.error());
+  if (summary->start_error != 0) return report_start_error(options.target, *summary);
+  if (!flags.quiet) print_summary(*summary, options.output, flags.verbose);
   return summary->program_status;
 }
 
 base::Result<int> run_record(std::span<const std::string> arguments) {
-  Words words = split(arguments);
+  auto [words, program] = split_program(arguments, kOptionsWithValue);
   Flags flags;
   const auto parser = make_parser("record", kSummary, kExamples);
   declare(*parser, flags);
-  TEPHRA_TRY(const bool go_on, parse(*parser, words.options));
+  TEPHRA_TRY(const bool go_on, parse(*parser, words));
   if (!go_on) return kExitDone;
-  TEPHRA_TRY(collect::RecordOptions options, options_from(flags, std::move(words.command)));
+  TEPHRA_TRY(collect::RecordOptions options, options_from(flags, std::move(program)));
   options.command_line = {"tephra", "record"};
   options.command_line.insert(options.command_line.end(), arguments.begin(), arguments.end());
   if (!flags.quiet) options.on_note = [](const std::string& text) { fmt::print(stderr, "tephra: {}\n", text); };

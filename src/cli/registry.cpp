@@ -5,11 +5,13 @@
 namespace tephra::cli {
 
 // Each command is one file, which defines its entry; this list is the only other place that names it.
+extern const Command kFlameCommand;
 extern const Command kFoldCommand;
+extern const Command kProfileCommand;
 extern const Command kRecordCommand;
 
 std::span<const Command> commands() {
-  static const std::array kCommands{kRecordCommand, kFoldCommand};
+  static const std::array kCommands{kProfileCommand, kRecordCommand, kFlameCommand, kFoldCommand};
   return kCommands;
 }
 

@@ -413,6 +413,7 @@ RecordSummary Recorder::summary() const {
   result.interrupted = interrupted_;
   result.target_exited = target_exited_;
   result.start_error = start_error_;
+  if (program_) result.program_pid = program_->pid();
   if (start_error_ != 0)
     result.program_status = start_error_ == ENOENT ? 127 : 126;
   else if (program_)

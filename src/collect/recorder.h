@@ -46,6 +46,7 @@ struct RecordSummary {
   std::string event_name;      // of the first event, for example "cpu-clock"
   bool interrupted = false;    // a signal ended it
   bool target_exited = false;
+  pid_t program_pid = 0;   // of the program we started
   int program_status = 0;  // as a shell shows it; 0 without a program
   int start_error = 0;     // errno when the program could not be started: nothing was recorded, no file was made
 };

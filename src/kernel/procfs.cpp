@@ -85,6 +85,19 @@ std::optional<TaskStatus> task_status(pid_t tid) {
   return task;
 }
 
+std::optional<double> cpu_seconds(pid_t id) {
+  const auto text = base::read_small_file(fmt::format("/proc/{}/stat", id));
+  if (!text) return {};
+  // The name, in brackets, may hold anything; numbers follow its last bracket: state first, then times 12th and 13th.
+  const size_t name_end = text->rfind(')');
+  if (name_end == std::string::npos) return {};
+  unsigned long user = 0;
+  unsigned long system = 0;
+  const char* fields = text->c_str() + name_end + 1;
+  if (std::sscanf(fields, " %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %lu %lu", &user, &system) != 2) return {};
+  return static_cast<double>(user + system) / static_cast<double>(::sysconf(_SC_CLK_TCK));
+}
+
 std::optional<MemoryMap> parse_map_line(std::string_view line) {
   MemoryMap map;
   if (!take_number(line, map.start, 16, '-') || !take_number(line, map.end, 16, ' ')) return {};

@@ -23,6 +23,8 @@ struct TaskStatus {
   pid_t ppid = 0;
 };
 std::optional<TaskStatus> task_status(pid_t tid);
+// CPU time a process used so far, or a thread where `id` is one.
+std::optional<double> cpu_seconds(pid_t id);
 
 struct MemoryMap {
   uint64_t start = 0;

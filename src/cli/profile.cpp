@@ -1,0 +1,254 @@
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <ctime>
+
+#include "analysis/call_tree.h"
+#include "analysis/top.h"
+#include "base/file.h"
+#include "base/names.h"
+#include "cli/arguments.h"
+#include "cli/command.h"
+#include "cli/input.h"
+#include "cli/recording.h"
+#include "collect/recorder.h"
+#include "formats/folded.h"
+#include "kernel/procfs.h"
+#include "views/flame_svg.h"
+#include "views/report_text.h"
+
+namespace tephra::cli {
+namespace {
+
+constexpr const char* kSummary =
+    "Profiles a program and draws it: a recording, folded stacks and a flame graph in a folder, the top functions and\n"
+    "the verdict on the screen.\n\n"
+    "  tephra profile [OPTIONS] -p PID | -a | -c COMMAND | -- PROGRAM [ARGUMENTS]\n";
+
+constexpr const char* kExamples =
+    "  tephra profile -t cpu -p 1234 -d 30       a running process, for 30 seconds\n"
+    "  tephra profile -t cpu -- ./server --port 80    a program and its children, to their end\n";
+
+constexpr double kDefaultSeconds = 30;
+constexpr size_t kTopFunctions = 10;
+
+constexpr OptionsWithValue kOptionsWithValue{"tpcdfo",
+                                             "--type --pid --tid --command --duration --freq --period --output"};
+
+struct Flags {
+  std::string type = "cpu";
+  std::string processes;
+  std::string threads;
+  std::string command;
+  bool all = false;
+  std::optional<double> seconds;
+  std::string frequency = "99";
+  std::string period;
+  std::string folder = "tephra-out";
+  InputOptions input;
+};
+
+void declare(CLI::App& parser, Flags& flags) {
+  parser.add_option("-t,--type", flags.type, "what to profile: cpu (default)")->type_name("TYPE");
+  parser.add_option("-p,--pid", flags.processes, "running processes, with their threads")->type_name("PID,…");
+  parser.add_option("--tid", flags.threads, "running threads")->type_name("TID,…");
+  parser.add_flag("-a,--all-cpus", flags.all, "everything on the machine");
+  parser.add_option("-c,--command", flags.command, "a command line for the shell")->type_name("COMMAND");
+  parser.add_option("-d,--duration", flags.seconds, "how long (30 for what already runs; a program: to its end)")
+      ->type_name("SECONDS");
+  parser.add_option("-f,--freq", flags.frequency, "samples a second (99), or max")->type_name("HZ");
+  parser.add_option("--period", flags.period, "one sample every so many events instead")->type_name("N");
+  parser.add_option("-o,--output", flags.folder, "the folder for the files (tephra-out)")->type_name("DIR");
+  parser.add_flag("!--no-inline", flags.input.symbols.inlines, "do not show inlined functions");
+  parser.add_flag("!--no-demangle", flags.input.symbols.demangle, "show symbol names as the linker has them");
+  parser.add_flag("--full-names", flags.input.symbols.full_names, "names with parameters, and never shortened");
+  parser.add_flag("--idle", flags.input.keep_idle, "keep samples of the idle task");
+  parser.add_flag("--strict", flags.input.strict, "exit with status 3 unless the verdict is good");
+  parser.add_flag("-q,--quiet", flags.input.quiet, "print only where the picture is");
+  parser.add_flag("-v,--verbose", flags.input.verbose, "print the verdict in full");
+}
+
+base::Status set_target(const Flags& flags, std::vector<std::string> program, collect::Target& target) {
+  const int kinds = !flags.processes.empty() + !flags.threads.empty() + !flags.command.empty() + !program.empty() +
+                    static_cast<int>(flags.all);
+  if (kinds != 1) {
+    return base::usage_error(
+        kinds == 0 ? "nothing to profile" : "more than one thing to profile", "", "",
+        "Give one of -p PID, --tid TID, -a, -c COMMAND or -- PROGRAM. See 'tephra profile --help'.");
+  }
+  target.command =
+      flags.command.empty() ? std::move(program) : std::vector<std::string>{"/bin/sh", "-c", flags.command};
+  target.all_cpus = flags.all;
+  if (!flags.processes.empty()) {
+    TEPHRA_TRY(target.processes, id_list(flags.processes, "-p"));
+  }
+  if (!flags.threads.empty()) {
+    TEPHRA_TRY(target.threads, id_list(flags.threads, "--tid"));
+  }
+  return {};
+}
+
+base::Result<collect::RecordOptions> record_options(const Flags& flags, std::vector<std::string> program) {
+  if (flags.type != "cpu") return base::usage_error("no such type of profile", flags.type, "", "There is: cpu.");
+  collect::RecordOptions options;
+  TEPHRA_CHECK_OK(set_target(flags, std::move(program), options.target));
+  if (flags.period.empty()) {
+    TEPHRA_TRY(options.sampling.frequency, frequency_of(flags.frequency, "-f"));
+  } else {
+    TEPHRA_TRY(options.sampling.period, period_of(flags.period, "--period"));
+  }
+  options.sampling.call_graph = collect::CallGraph::kFramePointers;
+  if (flags.seconds && !(*flags.seconds > 0 && *flags.seconds < 1e9)) {
+    return base::usage_error("not a duration", fmt::format("{}", *flags.seconds), "",
+                             "Write seconds, for example -d 30.");
+  }
+  options.duration_s = flags.seconds;
+  if (options.target.command.empty() && !flags.seconds) options.duration_s = kDefaultSeconds;
+  return options;
+}
+
+// What the files are called after: the name and number of what was profiled.
+struct Subject {
+  std::string name;
+  int pid = 0;
+};
+
+Subject subject_of(const collect::Target& target, const Flags& flags, const collect::RecordSummary& summary) {
+  if (target.all_cpus) return {"all", 0};
+  if (!flags.command.empty()) return {flags.command.substr(0, flags.command.find(' ')), summary.program_pid};
+  if (!target.command.empty()) return {std::string(base::path_base_name(target.command[0])), summary.program_pid};
+  const int id = target.processes.empty() ? target.threads[0] : target.processes[0];
+  const auto status = kernel::task_status(id);
+  return {status ? status->comm : "process", id};
+}
+
+std::string file_stem(const Flags& flags, const Subject& subject) {
+  const std::time_t now = std::time(nullptr);
+  return fmt::format("{}/{}-{}-{}-{:%Y%m%d-%H%M%S}", flags.folder, flags.type, base::safe_file_name(subject.name),
+                     subject.pid, fmt::localtime(now));
+}
+
+// Why nothing was sampled, and what to try instead.
+base::Error explain_no_samples(const collect::RecordOptions& options, const collect::RecordSummary& summary,
+                               double cpu_seconds) {
+  const std::string rate =
+      options.sampling.frequency ? fmt::format("{} Hz", *options.sampling.frequency) : "this period";
+  const auto& target = options.target;
+  if (cpu_seconds > 0.2) {
+    return base::failed("no samples", "",
+                        fmt::format("the event {} does not count here, though {:.1f} s of CPU were used",
+                                    summary.event_name, cpu_seconds),
+                        "Try: tephra record -e cpu-clock -g …");
+  }
+  if (!target.command.empty()) {
+    return base::failed("no samples", "",
+                        fmt::format("the program used {:.3f} s of CPU in {:.3f} s, too little to be sampled at {}",
+                                    cpu_seconds, summary.seconds, rate),
+                        summary.seconds < 0.5 ? "Try: tephra profile -f 10000 -- PROGRAM."
+                                              : "It mostly waited. Try: tephra profile -a, while it works.");
+  }
+  if (summary.target_exited) {
+    return base::failed("no samples", "", "the process ended before it was sampled",
+                        "Try: tephra profile -- PROGRAM, which profiles it from its start.");
+  }
+  return base::failed("no samples", "",
+                      fmt::format("what was profiled was idle: it used no CPU in {:.1f} s", summary.seconds),
+                      "Try while it is busy, with a longer -d, or the whole machine: tephra profile -a.");
+}
+
+// CPU time that the target used so far; a program we start is one of our children. Nothing for the whole machine.
+double cpu_seconds_of(const collect::Target& target) {
+  double seconds = 0;
+  if (!target.command.empty()) {
+    rusage usage{};
+    ::getrusage(RUSAGE_CHILDREN, &usage);
+    for (const timeval& time : {usage.ru_utime, usage.ru_stime}) {
+      seconds += static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_usec) * 1e-6;
+    }
+  }
+  for (const pid_t pid : target.processes) seconds += kernel::cpu_seconds(pid).value_or(0);
+  for (const pid_t tid : target.threads) seconds += kernel::cpu_seconds(tid).value_or(0);
+  return seconds;
+}
+
+struct Recorded {
+  collect::RecordSummary summary;
+  std::string stem;  // of the files, the recording's among them
+};
+
+// Records under a temporary name, since the name tells the process id, which a program has only once it runs.
+base::Result<Recorded> record(collect::RecordOptions options, const Flags& flags) {
+  TEPHRA_CHECK_OK(base::make_folder(flags.folder));
+  options.output = fmt::format("{}/.recording-{}.perf.data", flags.folder, ::getpid());
+  const double cpu_before = cpu_seconds_of(options.target);
+  const Subject before = options.target.command.empty() ? subject_of(options.target, flags, {}) : Subject{};
+  TEPHRA_TRY(auto summary, collect::record(options, progress_on_terminal(flags.input.quiet)));
+  Recorded recorded{std::move(summary), {}};
+  if (recorded.summary.start_error != 0) return recorded;
+  if (recorded.summary.samples == 0) {
+    ::unlink(options.output.c_str());
+    return explain_no_samples(options, recorded.summary, cpu_seconds_of(options.target) - cpu_before);
+  }
+  recorded.stem =
+      file_stem(flags, options.target.command.empty() ? before : subject_of(options.target, flags, recorded.summary));
+  if (::rename(options.output.c_str(), (recorded.stem + ".perf.data").c_str()) != 0) {
+    return base::system_error("cannot write", recorded.stem + ".perf.data", errno);
+  }
+  return recorded;
+}
+
+base::Result<Input> draw(const std::string& stem, const Flags& flags) {
+  InputOptions options = flags.input;
+  options.path = stem + ".perf.data";
+  TEPHRA_TRY(Input input, load(options));
+  TEPHRA_CHECK_OK(base::write_file(stem + ".folded", formats::write_folded(input.profile, {})));
+  views::FlameSvgOptions picture;
+  picture.title = fmt::format("{} profile", flags.type);
+  picture.full_names = flags.input.symbols.full_names;
+  const auto tree = analysis::call_tree(input.profile);
+  TEPHRA_CHECK_OK(base::write_file(stem + ".svg", views::flame_svg(input.profile, tree, input.verdict, picture)));
+  return input;
+}
+
+void show(const Input& input, const Recorded& recorded, const Flags& flags) {
+  if (!flags.input.quiet) {
+    fmt::print("{}\n", views::top_text(analysis::top_functions(input.profile, kTopFunctions),
+                                       model::totals(input.profile), !flags.input.symbols.full_names));
+    fmt::print("{}\n\n", flags.input.verbose ? analysis::details(input.verdict) : analysis::one_line(input.verdict));
+    fmt::print("recording    {0}.perf.data\nfolded       {0}.folded\n", recorded.stem);
+  }
+  fmt::print("flame graph  {}.svg\n", recorded.stem);
+}
+
+base::Result<int> record_and_draw(const collect::RecordOptions& options, const Flags& flags) {
+  TEPHRA_TRY(const Recorded recorded, record(options, flags));
+  if (recorded.summary.start_error != 0) return report_start_error(options.target, recorded.summary);
+  TEPHRA_TRY(const Input input, draw(recorded.stem, flags));
+  show(input, recorded, flags);
+  const bool bad = flags.input.strict && input.verdict.grade != analysis::Grade::kGood;
+  return bad ? kExitBadVerdict : recorded.summary.program_status;
+}
+
+base::Result<int> profile(std::span<const std::string> arguments) {
+  auto [words, program] = split_program(arguments, kOptionsWithValue);
+  Flags flags;
+  const auto parser = make_parser("profile", kSummary, kExamples);
+  declare(*parser, flags);
+  TEPHRA_TRY(const bool go_on, parse(*parser, words));
+  if (!go_on) return kExitDone;
+  TEPHRA_TRY(collect::RecordOptions options, record_options(flags, std::move(program)));
+  options.command_line = {"tephra", "profile"};
+  options.command_line.insert(options.command_line.end(), arguments.begin(), arguments.end());
+  if (!flags.input.quiet) options.on_note = [](const std::string& text) { fmt::print(stderr, "tephra: {}\n", text); };
+  return record_and_draw(options, flags);
+}
+
+}  // namespace
+
+extern const Command kProfileCommand{"profile", "profile a program and draw a flame graph, in one go", profile};
+
+}  // namespace tephra::cli

@@ -1,0 +1,119 @@
+#include "cli/recording.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cstdio>
+
+#include "kernel/procfs.h"
+
+namespace tephra::cli {
+namespace {
+
+constexpr int kExitOwnFailure = 125;
+
+bool value_follows(std::string_view word, const OptionsWithValue& with_value) {
+  if (word.starts_with("--")) {
+    return fmt::format(" {} ", with_value.names).find(fmt::format(" {} ", word)) != std::string::npos;
+  }
+  const size_t at = word.find_first_of(with_value.letters, 1);
+  return at != std::string_view::npos && at + 1 == word.size();
+}
+
+void show_progress(const collect::Progress& progress) {
+  if (progress.finished) {
+    std::fputs("\r\x1b[K", stderr);
+  } else {
+    fmt::print(stderr, "\r\x1b[Krecording: {:.0f} s, {} samples, {} lost, {}", progress.seconds, progress.samples,
+               progress.lost, size_text(progress.bytes));
+  }
+  std::fflush(stderr);
+}
+
+}  // namespace
+
+SplitWords split_program(std::span<const std::string> arguments, const OptionsWithValue& with_value) {
+  SplitWords words;
+  size_t at = 0;
+  while (at < arguments.size() && arguments[at].starts_with('-') && arguments[at] != "--") {
+    words.options.push_back(arguments[at]);
+    if (value_follows(arguments[at++], with_value) && at < arguments.size()) words.options.push_back(arguments[at++]);
+  }
+  if (at < arguments.size() && arguments[at] == "--") ++at;
+  words.program.assign(arguments.begin() + static_cast<ptrdiff_t>(at), arguments.end());
+  return words;
+}
+
+std::optional<uint64_t> whole_number(std::string_view text) {
+  uint64_t value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size()) return {};
+  return value;
+}
+
+base::Result<std::vector<pid_t>> id_list(std::string_view text, const char* option) {
+  std::vector<pid_t> ids;
+  for (;;) {
+    const size_t comma = text.find(',');
+    const auto id = whole_number(text.substr(0, comma));
+    if (!id || *id == 0 || *id > 0x7fffffff) {
+      return base::usage_error("not a list of process numbers", std::string(text), "",
+                               fmt::format("Write for example {} 1234 or {} 1234,1240.", option, option));
+    }
+    ids.push_back(static_cast<pid_t>(*id));
+    if (comma == std::string_view::npos) return ids;
+    text.remove_prefix(comma + 1);
+  }
+}
+
+base::Result<uint64_t> frequency_of(const std::string& text, const char* option) {
+  const auto limit =
+      static_cast<uint64_t>(std::max(1L, kernel::sysctl_number("kernel/perf_event_max_sample_rate").value_or(100'000)));
+  if (text == "max") return limit;
+  const auto frequency = whole_number(text);
+  if (!frequency || *frequency == 0) {
+    return base::usage_error("not a frequency", text, "",
+                             fmt::format("Write samples a second, for example {} 99.", option));
+  }
+  if (*frequency > limit) {
+    return base::usage_error(
+        "cannot sample that often", text, fmt::format("the limit is {} Hz", limit),
+        fmt::format("Use {} max, or have root run 'sysctl kernel.perf_event_max_sample_rate={}'.", option, *frequency));
+  }
+  return *frequency;
+}
+
+base::Result<uint64_t> period_of(const std::string& text, const char* option) {
+  const auto period = whole_number(text);
+  if (!period || *period == 0 || *period >> 63 != 0) {
+    return base::usage_error("not a period", text, "",
+                             fmt::format("Write how many events make a sample, for example {} 1000.", option));
+  }
+  return *period;
+}
+
+std::string size_text(uint64_t bytes) {
+  return bytes < 1'000'000 ? fmt::format("{:.1f} kB", static_cast<double>(bytes) / 1e3)
+                           : fmt::format("{:.1f} MB", static_cast<double>(bytes) / 1e6);
+}
+
+collect::OnProgress progress_on_terminal(bool quiet) {
+  if (quiet || ::isatty(STDERR_FILENO) == 0) return [](const collect::Progress&) {};
+  return show_progress;
+}
+
+base::Result<int> own_failure(const collect::Target& target, const base::Error& error) {
+  if (target.command.empty() || error.kind == base::Error::Kind::kUsage) return error;
+  fmt::print(stderr, "tephra: {}\n", error.message());
+  return kExitOwnFailure;
+}
+
+int report_start_error(const collect::Target& target, const collect::RecordSummary& summary) {
+  fmt::print(stderr, "tephra: {}\n",
+             base::system_error("cannot start", target.command[0], summary.start_error).message());
+  return summary.program_status;
+}
+
+}  // namespace tephra::cli
