@@ -67,6 +67,7 @@ void CodeObject::add_symbols() {
   if (debug_elf_) symbols_.add(*debug_elf_);
   symbols_.add_plt(elf_);
   symbols_.finish();
+  call_frames_.emplace(elf_, debug_elf_ ? &*debug_elf_ : nullptr);
 }
 
 base::Bytes CodeObject::debug_image() const {

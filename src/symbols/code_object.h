@@ -6,6 +6,7 @@
 
 #include "base/file.h"
 #include "model/profile.h"
+#include "objects/call_frames.h"
 #include "objects/debug_info.h"
 #include "objects/elf_file.h"
 #include "objects/symbol_table.h"
@@ -28,6 +29,10 @@ class CodeObject {
 
   // The source line of an address and the functions inlined there; see DebugInfo::find.
   void find_source(uint64_t address, std::vector<objects::DebugInfo::Level>& levels);
+  // What call-frame information tells about an address as linked.
+  std::optional<objects::CallFrames::Facts> frame_facts(uint64_t address) const {
+    return call_frames_ ? call_frames_->find(address) : std::nullopt;
+  }
 
  private:
   CodeObject() = default;
@@ -42,6 +47,7 @@ class CodeObject {
   objects::ElfFile elf_;
   std::optional<objects::ElfFile> debug_elf_;
   objects::SymbolTable symbols_;
+  std::optional<objects::CallFrames> call_frames_;
   bool debug_info_opened_ = false;
   std::unique_ptr<objects::DebugInfo> debug_info_;
 };

@@ -1,5 +1,7 @@
 #include "symbols/file_answers.h"
 
+#include <algorithm>
+#include <array>
 #include <unordered_map>
 
 #include <fmt/format.h>
@@ -15,6 +17,29 @@ using model::FrameId;
 using model::Mapping;
 using model::Profile;
 using model::Reason;
+
+// Functions that begin a program or a thread. Their callers, where there are any, are reached neither by frame pointers
+// nor of interest.
+constexpr std::array<std::string_view, 16> kEntries{"_start",
+                                                    "_dl_start_user",
+                                                    "__libc_start_main",
+                                                    "__libc_start_main_impl",
+                                                    "__libc_start_call_main",
+                                                    "clone",
+                                                    "__clone",
+                                                    "clone3",
+                                                    "__clone3",
+                                                    "__GI___clone",
+                                                    "__GI___clone3",
+                                                    "thread_start",
+                                                    "start_thread",
+                                                    "runtime.goexit",
+                                                    "runtime.goexit.abi0",
+                                                    "runtime.mstart"};
+
+bool is_entry(std::string_view symbol) {
+  return std::ranges::find(kEntries, symbol.substr(0, symbol.find('@'))) != kEntries.end();
+}
 
 // The frames of one opened code object.
 class FileAnswers {
@@ -34,7 +59,10 @@ class FileAnswers {
     if (!address) return answer_unknown(frame, row.address, Reason::no_symbol);
     levels_.clear();
     if (options_.inlines) object_->find_source(*address, levels_);
-    if (!answer_code(frame, *address)) answer_unknown(frame, row.address, Reason::no_symbol);
+    const auto facts = object_->frame_facts(*address);
+    if (!answer_code(frame, *address)) answer_unknown(frame, unknown_offset(row.address, facts), Reason::no_symbol);
+    if (facts && facts->outermost) answers_.rows.back().facts |= model::kOutermost;
+    if (facts && !facts->frame_is_set_up) answers_.rows.back().facts |= model::kFrameNotSetUp;
   }
 
   Answers take() && { return std::move(answers_); }
@@ -48,11 +76,18 @@ class FileAnswers {
     if (levels_.front().function.empty()) return false;
     answers_.rows.push_back(
         {frame, static_cast<uint32_t>(answers_.levels.size()), static_cast<uint32_t>(levels_.size()), 0, std::nullopt});
+    if (is_entry(levels_.front().function)) answers_.rows.back().facts |= model::kOutermost;
     for (const auto& level : levels_) {
       answers_.levels.push_back({answers_.strings.add(shown(level.function)), answers_.strings.add(level.function),
                                  answers_.strings.add(level.file), level.line, true});
     }
     return true;
+  }
+
+  // Where the function of an unnamed address begins, so that its frames are one function; else the address.
+  uint64_t unknown_offset(uint64_t offset, const std::optional<objects::CallFrames::Facts>& facts) const {
+    if (options_.exact_unknown || !facts) return offset;
+    return object_->elf().offset_of_address(facts->function_start).value_or(offset);
   }
 
   void answer_unknown(FrameId frame, uint64_t offset, Reason reason) {

@@ -83,8 +83,12 @@ class KernelAnswers {
  private:
   Kallsyms read(uint64_t shift) const {
     std::vector<uint64_t> wanted;
-    wanted.reserve(frames_.size());
-    for (const FrameId frame : frames_) wanted.push_back(lookup_address(profile_.frames[frame]) + shift);
+    wanted.reserve(frames_.size() * 2);
+    for (const FrameId frame : frames_) {
+      const model::Frame& row = profile_.frames[frame];
+      wanted.push_back(lookup_address(row) + shift);
+      if (row.kind == model::AddressKind::kReturn) wanted.push_back(row.address + shift);
+    }
     Kallsyms symbols(std::move(wanted));
     read_symbols(kernel_.symbols, symbols);
     return symbols;
@@ -105,6 +109,8 @@ class KernelAnswers {
     const bool in_module = mapping.kind == CodeKind::kKernelModule;
     if (in_module && shift != 0) return answer_unknown(frame, Reason::kernel_mismatch);
     const auto* symbol = symbols.find(lookup_address(row) + shift);
+    // Nothing is called from the padding before a function: the address is where the function was interrupted.
+    if (symbol != nullptr && symbol->name.starts_with("__pfx_")) symbol = symbols.find(row.address + shift);
     if (symbol == nullptr) return answer_unknown(frame, Reason::no_symbol);
     const std::string wanted = in_module ? module_name(profile_.text(mapping.path)) : std::string();
     // A module is loaded elsewhere each time; another one may be there now.
