@@ -5,11 +5,12 @@
 namespace tephra::cli {
 
 // Each command is one file, which defines its entry; this list is the only other place that names it.
+extern const Command kFlameCommand;
 extern const Command kFoldCommand;
 extern const Command kRecordCommand;
 
 std::span<const Command> commands() {
-  static const std::array kCommands{kRecordCommand, kFoldCommand};
+  static const std::array kCommands{kRecordCommand, kFlameCommand, kFoldCommand};
   return kCommands;
 }
 
