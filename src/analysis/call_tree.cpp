@@ -119,12 +119,15 @@ std::string base_label(const model::Profile& profile, const model::Thread& threa
   }
 }
 
-// For every thread the name at the base of its stacks; all 0 (the root's) when none is wanted.
+// For every thread the name at the base of its stacks; 0 (the root's) where none is wanted, and for samples of no known
+// thread, as imported stacks have them: those bring their own base.
 std::vector<uint32_t> base_names(const model::Profile& profile, BaseFrame base, Names& names) {
   std::vector<uint32_t> of_thread(profile.threads.size(), 0);
   if (base == BaseFrame::kNone) return of_thread;
   model::for_each_id(profile.threads, [&](model::ThreadId id) {
-    of_thread[id.value] = names.add({base_label(profile, profile.threads[id], base), FrameKind::kBase, false});
+    const model::Thread& thread = profile.threads[id];
+    if (!thread.comm && thread.pid < 0 && thread.tid < 0) return;
+    of_thread[id.value] = names.add({base_label(profile, thread, base), FrameKind::kBase, false});
   });
   return of_thread;
 }

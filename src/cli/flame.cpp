@@ -31,38 +31,41 @@ struct Words {
   bool merge_templates = false;
 };
 
-void declare(CLI::App& parser, Words& words, views::FlameSvgOptions& view) {
-  parser.add_option("-o,--output", words.output, "the SVG to write, - for standard output; default: FILE with .svg");
-  parser.add_option("--title", view.title, "the title")->capture_default_str();
-  parser.add_option("--subtitle", view.subtitle, "a second line below the title");
-  parser.add_option("--width", words.width, "width in pixels; default: 1200, and that of the window in a browser")
-      ->check(CLI::Range(200, 100000));
-  parser.add_option("--height", view.frame_height, "height of a frame in pixels")
-      ->check(CLI::Range(4, 200))
-      ->capture_default_str();
-  parser.add_option("--minwidth", words.min_width, "leave out frames narrower than this, in pixels or as N%")
-      ->capture_default_str();
-  parser.add_option("--fonttype", view.font, "the font, as in CSS");
-  parser.add_option("--fontsize", view.font_size, "size of text in pixels")
-      ->check(CLI::Range(4, 100))
-      ->capture_default_str();
-  parser.add_option("--countname", view.count_name, "what samples are called")->capture_default_str();
-  parser.add_option("--nametype", view.name_type, "what stands before a frame's name")->capture_default_str();
-  parser
-      .add_option(
-          "--colors", words.colors,
-          "kind (of code), or a palette: " + fmt::format("{}", fmt::join(views::palette_names().subspan(1), " ")))
-      ->capture_default_str();
-  parser.add_option("--bgcolors", words.background, "background: yellow, blue, green, grey or #rrggbb");
+// flamegraph.pl's words keep its meaning.
+void declare_looks(CLI::App& parser, Words& words, views::FlameSvgOptions& view) {
+  const std::string palettes = fmt::format("{}", fmt::join(views::palette_names().subspan(1), " "));
+  parser.add_option("--title", view.title, "the title")->type_name("TEXT");
+  parser.add_option("--subtitle", view.subtitle, "a second line below the title")->type_name("TEXT");
+  parser.add_option("--width", words.width, "width; default: 1200, and that of the window in a browser")
+      ->check(CLI::Range(200, 100000).description(""))
+      ->type_name("PIXELS");
+  parser.add_option("--height", view.frame_height, "height of a frame (18)")
+      ->check(CLI::Range(4, 200).description(""))
+      ->type_name("PIXELS");
+  parser.add_option("--minwidth", words.min_width, "leave out narrower frames (0.1)")->type_name("PIXELS|N%");
+  parser.add_option("--fonttype", view.font, "the font, as in CSS")->type_name("FONT");
+  parser.add_option("--fontsize", view.font_size, "size of text (12)")
+      ->check(CLI::Range(4, 100).description(""))
+      ->type_name("PIXELS");
+  parser.add_option("--countname", view.count_name, "what samples are called")->type_name("TEXT");
+  parser.add_option("--nametype", view.name_type, "what stands before a frame's name (Function:)")->type_name("TEXT");
+  parser.add_option("--colors", words.colors, "by kind of code (default), or one of: " + palettes)->type_name("NAME");
+  parser.add_option("--bgcolors", words.background, "background: yellow, blue, green, grey or #rrggbb")
+      ->type_name("NAME");
   parser.add_flag("--hash")->description("colours by name; they always are, so this changes nothing");
-  parser.add_flag("--inverted,--icicle", view.inverted, "an icicle graph: callers at the top");
+  parser.add_flag("--inverted", view.inverted, "an icicle graph: callers at the top");
+}
+
+void declare_meaning(CLI::App& parser, Words& words) {
+  parser.add_option("-o,--output", words.output, "the SVG to write, - is standard output; default: FILE with .svg")
+      ->type_name("OUT");
   parser.add_flag("--reverse", words.reverse, "merge stacks from the leaf: what ran, then who called it");
-  parser.add_option("--base", words.base, "what every stack stands on: comm, pid (comm-pid), tid (comm-pid/tid), none")
-      ->check(CLI::IsMember({"comm", "pid", "tid", "none"}))
-      ->capture_default_str();
-  parser.add_option("--weight", words.weight, "what a frame's width means: samples, or value (time, bytes, events)")
-      ->check(CLI::IsMember({"samples", "value"}))
-      ->capture_default_str();
+  parser.add_option("--base", words.base, "what stacks stand on: comm (default), pid (comm-pid), tid, none")
+      ->check(CLI::IsMember({"comm", "pid", "tid", "none"}).description(""))
+      ->type_name("NAME");
+  parser.add_option("--weight", words.weight, "what width means: samples (default), or value (time, bytes, events)")
+      ->check(CLI::IsMember({"samples", "value"}).description(""))
+      ->type_name("NAME");
   parser.add_flag("--merge-templates", words.merge_templates, "merge functions that differ in template arguments only");
 }
 
@@ -127,7 +130,8 @@ base::Result<int> flame(std::span<const std::string> arguments) {
   views::FlameSvgOptions view;
   auto parser = make_parser("flame", kSummary, kExamples);
   input.declare(*parser);
-  declare(*parser, words, view);
+  declare_meaning(*parser, words);
+  declare_looks(*parser, words, view);
   TEPHRA_TRY(const bool go_on, parse(*parser, arguments));
   if (!go_on) return kExitDone;
   TEPHRA_CHECK_OK(apply(words, view));

@@ -77,6 +77,14 @@ std::string fit(std::string_view text, double room, double font_size, bool monos
   return std::string(text);
 }
 
+// Folded stacks mark kinds of code at the end of a name; the colour shows them, so the mark need not be read.
+std::string_view without_mark(std::string_view label) {
+  for (const std::string_view mark : {"_[k]", "_[j]", "_[i]", "_[w]"}) {
+    if (label.size() > mark.size() && label.ends_with(mark)) return label.substr(0, label.size() - mark.size());
+  }
+  return label;
+}
+
 std::string_view grade_color(analysis::Grade grade) {
   switch (grade) {
     case analysis::Grade::kGood:
@@ -252,9 +260,10 @@ class Picture {
     const CallName& name = tree_.name(node);
     const Tone& tone = frame_tone(options_.palette, name);
     if (rect.node != 0 && !tone.meaning.empty()) used_tones_.emplace(tone.meaning, &tone);
-    const std::string shown = options_.full_names ? name.label : base::shorten_cpp_name(name.label);
+    const std::string_view whole = without_mark(name.label);
+    const std::string shown = options_.full_names ? std::string(whole) : base::shorten_cpp_name(whole);
     add("<g class=\"f\" data-x=\"{}\" data-w=\"{}\"", rect.x, rect.width);
-    if (shown != name.label) {
+    if (shown != whole) {
       out_ += " data-short=\"";
       text(shown);
       out_ += '"';
@@ -284,7 +293,7 @@ class Picture {
 
   // The tooltip of a frame, one fact a line; the script takes its details from here, too: the first line is the name.
   void details(const CallNode& node, const CallName& name) {
-    text(name.label);
+    text(without_mark(name.label));
     out_ += '\n';
     const uint64_t weight = analysis::weight_of(node.total, options_.weight);
     const uint64_t self = analysis::weight_of(node.self, options_.weight);
@@ -322,7 +331,9 @@ class Picture {
       if (!text.empty()) text += kMiddleDot;
       text += part;
     };
-    if (node.mapping) join(analysis::module_name(profile_, node.mapping));
+    if (node.mapping && profile_.mappings[node.mapping].kind != model::CodeKind::kImported) {
+      join(analysis::module_name(profile_, node.mapping));
+    }
     if (node.file) {
       std::string file(profile_.text(node.file));
       if (node.first_line != 0) file += fmt::format(":{}", node.first_line);

@@ -539,7 +539,7 @@
     const control = (event.ctrlKey || event.metaKey) && !event.altKey && !event.shiftKey;
     const key = event.key.toLowerCase();
     const typing = event.target === field;
-    if (control && key === "f") openSearch();
+    if (control && key === "f" && !typing) openSearch();  // once more is the browser's own search
     else if (control && key === "i") toggleCase();
     else if (typing || event.ctrlKey || event.metaKey || event.altKey) return;
     else if (key === "/") openSearch();
