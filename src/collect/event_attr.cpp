@@ -74,9 +74,10 @@ perf_event_attr dummy_attr(bool inherit, const kernel::AttrSupport& support) {
   return attr;
 }
 
-void add_side_band(perf_event_attr& attr, const kernel::AttrSupport& support) {
+void add_side_band(perf_event_attr& attr, bool data_maps, const kernel::AttrSupport& support) {
   attr.mmap = 1;
   attr.mmap2 = 1;
+  attr.mmap_data = data_maps;
   attr.comm = 1;
   attr.task = 1;
   attr.comm_exec = support.comm_exec;

@@ -33,8 +33,9 @@ perf_event_attr sampling_attr(const kernel::EventSpec& event, const SampleSettin
 // An event that samples nothing, for the records about processes (or, without them, to own a ring).
 perf_event_attr dummy_attr(bool inherit, const kernel::AttrSupport& support);
 
-// Asks for the records that tell which process is what and maps what.
-void add_side_band(perf_event_attr& attr, const kernel::AttrSupport& support);
+// Asks for the records that tell which process is what and maps what. `data_maps`: also mappings that hold no code,
+// which perf's unwinder needs to find call-frame tables.
+void add_side_band(perf_event_attr& attr, bool data_maps, const kernel::AttrSupport& support);
 
 // The user registers perf stores for later unwinding.
 uint64_t unwind_registers();

@@ -168,20 +168,22 @@ base::Status PerfDataWriter::fail(int error_number) {
 
 base::Status PerfDataWriter::end_round() {
   if (end_ == committed_) return {};
-  std::string out;
   perf_event_header round{};
   round.type = kFinishedRound;
   round.size = sizeof round;
-  put(out, round);
-  TEPHRA_CHECK_OK(append(base::as_bytes(out)));
+  std::string record;
+  put(record, round);
+  TEPHRA_CHECK_OK(commit(record, {}));
   ++rounds_;
-  return commit({});
+  return {};
 }
 
-base::Status PerfDataWriter::commit(std::string_view tail) {
-  const uint64_t data_end = end_;
-  TEPHRA_CHECK_OK(append(base::as_bytes(table())));
-  TEPHRA_CHECK_OK(append(base::as_bytes(tail)));
+base::Status PerfDataWriter::commit(std::string_view last_record, std::string_view tail) {
+  const uint64_t data_end = end_ + last_record.size();
+  std::string out(last_record);
+  out += table();
+  out += tail;
+  TEPHRA_CHECK_OK(append(base::as_bytes(out)));
   FileHeader header;
   header.data = {data_offset_, data_end - data_offset_};
   header.features[0] = 1;
@@ -220,7 +222,7 @@ base::Status PerfDataWriter::finish(std::span<const Feature> features) {
     tail += feature.content;
     tail.resize((tail.size() + 7) / 8 * 8);
   }
-  return commit(tail);
+  return commit({}, tail);
 }
 
 void PerfDataWriter::discard() {

@@ -73,8 +73,8 @@ class PerfDataWriter {
   base::Status write_parts(std::span<iovec> parts);
   base::Status fail(int error_number);
   std::string table() const;
-  // Writes the table, `tail` behind it, and then the header that makes them the end of the file.
-  base::Status commit(std::string_view tail);
+  // Writes `last_record`, the table, `tail` behind it, and then the header that makes them the end of the file.
+  base::Status commit(std::string_view last_record, std::string_view tail);
 
   std::string path_;
   std::string temporary_;  // the name while unpublished, where unnamed files are not to be had

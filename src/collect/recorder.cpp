@@ -58,6 +58,7 @@ class Recorder {
     return !target.all_cpus && target.processes.empty() && target.threads.empty();
   }
   bool whole_cpus() const { return options_.target.all_cpus; }
+  bool copies_stacks() const { return options_.sampling.call_graph == CallGraph::kDwarf; }
 
   std::vector<PlannedEvent> plan() const;
   base::Status open_events();
@@ -161,7 +162,7 @@ std::vector<PlannedEvent> Recorder::plan() const {
     planned.push_back({spec, sampling_attr(spec, settings, support_)});
     planned.back().attr.enable_on_exec = records_program();
   }
-  add_side_band(planned[0].attr, support_);
+  add_side_band(planned[0].attr, copies_stacks(), support_);
   return planned;
 }
 
@@ -242,7 +243,7 @@ base::Status Recorder::open_file() {
 }
 
 base::Status Recorder::synthesize(uint64_t identifier) {
-  Synthesizer existing(identifier, [this](base::Bytes bytes) { return writer_->append(bytes); });
+  Synthesizer existing(identifier, copies_stacks(), [this](base::Bytes bytes) { return writer_->append(bytes); });
   TEPHRA_CHECK_OK(existing.add_kernel());
   if (whole_cpus()) TEPHRA_CHECK_OK(existing.add_all_processes());
   for (const pid_t pid : options_.target.processes) TEPHRA_CHECK_OK(existing.add_process(pid));
@@ -358,7 +359,7 @@ base::Status Recorder::conclude() {
   TEPHRA_CHECK_OK(drain());
   // The kernel reports a loss with the next record that finds room. The last losses have no next record.
   if (const uint64_t total = events_->lost(); total > counts_.lost) {
-    Synthesizer rest(events_->side_band_id(), [this](base::Bytes bytes) { return writer_->append(bytes); });
+    Synthesizer rest(events_->side_band_id(), false, [this](base::Bytes bytes) { return writer_->append(bytes); });
     rest.add_lost(total - counts_.lost, counts_.last_time);
     TEPHRA_CHECK_OK(rest.flush());
     TEPHRA_CHECK_OK(writer_->end_round());

@@ -68,8 +68,8 @@ base::FileDescriptor open_mapped_file(pid_t pid, const kernel::MemoryMap& map) {
 
 }  // namespace
 
-Synthesizer::Synthesizer(uint64_t identifier, std::function<base::Status(base::Bytes)> write)
-    : identifier_(identifier), write_(std::move(write)), vdso_(vdso_build_id()) {}
+Synthesizer::Synthesizer(uint64_t identifier, bool data_maps, std::function<base::Status(base::Bytes)> write)
+    : identifier_(identifier), data_maps_(data_maps), write_(std::move(write)), vdso_(vdso_build_id()) {}
 
 void Synthesizer::put_record(uint32_t type, uint16_t misc, std::string_view body, pid_t pid, pid_t tid, uint64_t time) {
   SampleIdTrailer trailer;
@@ -122,7 +122,8 @@ void Synthesizer::put_maps(pid_t pid) {
     const size_t end = rest.find('\n');
     const auto map = kernel::parse_map_line(rest.substr(0, end));
     rest.remove_prefix(end == std::string_view::npos ? rest.size() : end + 1);
-    if (map && map->executable) put_map(pid, *map);
+    if (!map) continue;
+    if (map->executable || (data_maps_ && map->readable && map->inode != 0)) put_map(pid, *map);
   }
 }
 
@@ -147,10 +148,13 @@ void Synthesizer::put_map(pid_t pid, const kernel::MemoryMap& map) {
     put(body, map.inode);
     put(body, uint64_t{0});
   }
-  put(body, static_cast<uint32_t>(PROT_EXEC | (map.readable ? PROT_READ : 0) | (map.writable ? PROT_WRITE : 0)));
+  put(body, static_cast<uint32_t>((map.executable ? PROT_EXEC : 0) | (map.readable ? PROT_READ : 0) |
+                                  (map.writable ? PROT_WRITE : 0)));
   put(body, static_cast<uint32_t>(map.shared ? MAP_SHARED : MAP_PRIVATE));
   put_name(body, name, kMaxNameBytes);
-  const uint16_t misc = PERF_RECORD_MISC_USER | (id.empty() ? 0 : kMiscBuildId);
+  uint16_t misc = PERF_RECORD_MISC_USER;
+  if (!id.empty()) misc |= kMiscBuildId;
+  if (!map.executable) misc |= PERF_RECORD_MISC_MMAP_DATA;
   put_record(PERF_RECORD_MMAP2, misc, body, pid, pid);
 }
 

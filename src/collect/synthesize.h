@@ -20,8 +20,9 @@ namespace tephra::collect {
 // executable mappings, all at time 0. Processes may vanish meanwhile and names may be any bytes.
 class Synthesizer {
  public:
-  // `identifier` is the event id the records carry. Finished records go to `write` in blocks.
-  Synthesizer(uint64_t identifier, std::function<base::Status(base::Bytes)> write);
+  // `identifier` is the event id the records carry. `data_maps`: files mapped without code are told too. Finished
+  // records go to `write` in blocks.
+  Synthesizer(uint64_t identifier, bool data_maps, std::function<base::Status(base::Bytes)> write);
 
   base::Status add_kernel();
   // A process with all its threads and mappings.
@@ -47,6 +48,7 @@ class Synthesizer {
   base::Status flush_when_full();
 
   uint64_t identifier_;
+  bool data_maps_;
   std::function<base::Status(base::Bytes)> write_;
   std::string pending_;
   BuildIds files_;

@@ -67,8 +67,9 @@ constexpr NamedEvent kEvents[] = {
 };
 
 const NamedEvent* find_event(std::string_view name) {
-  const auto* found = std::find_if(std::begin(kEvents), std::end(kEvents),
-                                   [&](const NamedEvent& event) { return event.name == name || event.alias == name; });
+  const auto* found = std::find_if(std::begin(kEvents), std::end(kEvents), [&](const NamedEvent& event) {
+    return event.name == name || (!name.empty() && event.alias == name);
+  });
   return found == std::end(kEvents) ? nullptr : found;
 }
 
