@@ -78,12 +78,17 @@ void InputOptions::declare(CLI::App& parser) {
   parser.add_flag("-v,--verbose", verbose, "print the verdict in full");
 }
 
-base::Result<Input> load(const InputOptions& options) {
-  TEPHRA_TRY(const auto content, base::FileContent::open(options.path));
+base::Result<stream::BuildOptions> build_options(const InputOptions& options) {
   stream::BuildOptions build = options.build;
   TEPHRA_CHECK_OK(apply_time(options.time, build.filter));
   build.filter.keep_idle = options.keep_idle;
   if (!options.event.empty()) build.filter.events = {options.event};
+  return build;
+}
+
+base::Result<Input> load(const InputOptions& options) {
+  TEPHRA_TRY(const auto content, base::FileContent::open(options.path));
+  TEPHRA_TRY(stream::BuildOptions build, build_options(options));
   build.done_with = [&](base::Bytes part) { content.forget(part); };
   TEPHRA_TRY(auto profile, formats::read_profile(content.bytes(), options.path, build));
   if (profile.samples.size() == 0) return no_samples(options, profile);
