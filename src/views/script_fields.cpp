@@ -31,7 +31,7 @@ constexpr std::array kFieldWords{
     FieldWord{"dso", kFieldDso, PERF_SAMPLE_IP},
     FieldWord{"symoff", kFieldSymoff, PERF_SAMPLE_IP},
     FieldWord{"srcline", kFieldSrcline, PERF_SAMPLE_IP},
-    FieldWord{"period", kFieldPeriod, PERF_SAMPLE_PERIOD},
+    FieldWord{"period", kFieldPeriod, 0},
 };
 
 constexpr uint32_t kPlace = kFieldIp | kFieldSym | kFieldSymoff | kFieldDso;
