@@ -52,12 +52,17 @@ void declare(CLI::App& parser, ReportArguments& arguments) {
                   "call chains below each row: caller, callee or none, and the smallest share shown (0.5)")
       ->expected(0, 1)
       ->type_name("ORDER,PERCENT");
-  parser.add_option("-c,--comms", arguments.input.build.filter.comms, "as --comm")->delimiter(',')->type_name("NAME,…");
+  parser.add_option("-c,--comms", arguments.input.build.filter.comms, "as --comm")
+      ->delimiter(',')
+      ->allow_extra_args(false)
+      ->type_name("NAME,…");
   parser.add_option("-d,--dso,--dsos", arguments.report.dsos, "only rows of these files")
       ->delimiter(',')
+      ->allow_extra_args(false)
       ->type_name("FILE,…");
   parser.add_option("-S,--symbol,--symbols", arguments.report.symbols, "only rows of these functions")
       ->delimiter(',')
+      ->allow_extra_args(false)
       ->type_name("NAME,…");
   parser.add_option("--percent-limit", arguments.report.percent_limit, "only rows of at least this share")
       ->type_name("PERCENT");
