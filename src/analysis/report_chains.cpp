@@ -112,11 +112,15 @@ std::vector<ChainNode> ChainBuilder::group(std::vector<Part> parts, int depth, c
     }
     begin = end;
   }
+  rank(nodes);
+  return nodes;
+}
+
+void ChainBuilder::rank(std::vector<ChainNode>& nodes) const {
   const auto measure = [&](const ChainNode& node) { return options_.by_count ? node.weight.count : node.weight.value; };
   std::sort(nodes.begin(), nodes.end(), [&](const ChainNode& a, const ChainNode& b) {
     return measure(a) != measure(b) ? measure(a) > measure(b) : a.name < b.name;
   });
-  return nodes;
 }
 
 template <class Weight>
@@ -155,6 +159,7 @@ std::vector<ChainNode> ChainBuilder::callers_first(uint32_t key) {
     }
     auto more = down_from(std::move(through), others);
     nodes.insert(nodes.end(), std::make_move_iterator(more.begin()), std::make_move_iterator(more.end()));
+    rank(nodes);
   }
   own_.clear();
   return nodes;

@@ -69,6 +69,7 @@ class ChainBuilder {
 
   uint32_t key_of(model::StackId row) const { return key_of_frame_[profile_.stacks[row].frame.value]; }
   model::StringId name_of(model::StackId row) const;
+  void rank(std::vector<ChainNode>& nodes) const;
   bool large_enough(const model::Totals& weight) const;
 
   const model::Profile& profile_;

@@ -137,7 +137,7 @@ TEST(ReportChains, CallerOrderGoesDown) {
   const auto report = make_report(profile, {.chains = ChainOrder::kCaller});
   EXPECT_EQ(folded(find(report, "hot")->chains), "main(80 work(70 hot(70)) hot(10))");
   // What fell in work comes from the outermost caller, what it called goes down from it.
-  EXPECT_EQ(folded(find(report, "work")->chains), "main(20 work(20)) work(70 hot(70))");
+  EXPECT_EQ(folded(find(report, "work")->chains), "work(70 hot(70)) main(20 work(20))");
   EXPECT_EQ(folded(find(report, "main")->chains), "main(100 work(90 hot(70)) hot(10))");
 }
 

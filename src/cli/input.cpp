@@ -66,10 +66,22 @@ void InputOptions::declare(CLI::App& parser) {
   parser.add_flag("!--no-demangle", symbols.demangle, "show symbol names as the linker has them");
   parser.add_flag("--full-names", symbols.full_names, "names with parameters, and never shortened");
   auto& filter = build.filter;
-  parser.add_option("--pid", filter.pids, "only these processes")->delimiter(',')->type_name("PID,…");
-  parser.add_option("--tid", filter.tids, "only these threads")->delimiter(',')->type_name("TID,…");
-  parser.add_option("--comm", filter.comms, "only threads of these names")->delimiter(',')->type_name("NAME,…");
-  parser.add_option("--cpu", filter.cpus, "only these CPUs")->delimiter(',')->type_name("CPU,…");
+  parser.add_option("--pid", filter.pids, "only these processes")
+      ->delimiter(',')
+      ->allow_extra_args(false)
+      ->type_name("PID,…");
+  parser.add_option("--tid", filter.tids, "only these threads")
+      ->delimiter(',')
+      ->allow_extra_args(false)
+      ->type_name("TID,…");
+  parser.add_option("--comm", filter.comms, "only threads of these names")
+      ->delimiter(',')
+      ->allow_extra_args(false)
+      ->type_name("NAME,…");
+  parser.add_option("--cpu", filter.cpus, "only these CPUs")
+      ->delimiter(',')
+      ->allow_extra_args(false)
+      ->type_name("CPU,…");
   parser.add_option("--time", time, "only this time, in seconds of the recording's clock")->type_name("BEGIN,END");
   parser.add_option("--event-filter", event, "the event to show (default: the first)")->type_name("EVENT");
   parser.add_flag("--idle", keep_idle, "keep samples of the idle task");
@@ -78,12 +90,17 @@ void InputOptions::declare(CLI::App& parser) {
   parser.add_flag("-v,--verbose", verbose, "print the verdict in full");
 }
 
-base::Result<Input> load(const InputOptions& options) {
-  TEPHRA_TRY(const auto content, base::FileContent::open(options.path));
+base::Result<stream::BuildOptions> build_options(const InputOptions& options) {
   stream::BuildOptions build = options.build;
   TEPHRA_CHECK_OK(apply_time(options.time, build.filter));
   build.filter.keep_idle = options.keep_idle;
   if (!options.event.empty()) build.filter.events = {options.event};
+  return build;
+}
+
+base::Result<Input> load(const InputOptions& options) {
+  TEPHRA_TRY(const auto content, base::FileContent::open(options.path));
+  TEPHRA_TRY(stream::BuildOptions build, build_options(options));
   build.done_with = [&](base::Bytes part) { content.forget(part); };
   TEPHRA_TRY(auto profile, formats::read_profile(content.bytes(), options.path, build));
   if (profile.samples.size() == 0) return no_samples(options, profile);

@@ -35,6 +35,9 @@ struct Input {
   analysis::Verdict verdict;
 };
 
+// What load() reads with: the filters of `options.build`, and those kept as text.
+base::Result<stream::BuildOptions> build_options(const InputOptions& options);
+
 // Opens, reads, selects the event and symbolizes. A recording without samples is an error that says so.
 base::Result<Input> load(const InputOptions& options);
 

@@ -9,9 +9,12 @@ extern const Command kFlameCommand;
 extern const Command kFoldCommand;
 extern const Command kProfileCommand;
 extern const Command kRecordCommand;
+extern const Command kReportCommand;
+extern const Command kScriptCommand;
 
 std::span<const Command> commands() {
-  static const std::array kCommands{kProfileCommand, kRecordCommand, kFlameCommand, kFoldCommand};
+  static const std::array kCommands{kProfileCommand, kRecordCommand, kReportCommand,
+                                    kFlameCommand,   kFoldCommand,   kScriptCommand};
   return kCommands;
 }
 

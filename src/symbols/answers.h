@@ -27,11 +27,14 @@ struct Answers {
     uint32_t level_count = 0;
     uint8_t facts = 0;
     std::optional<model::Reason> reason;  // why there is no name
+    uint32_t symbol_offset = 0;           // see model::Frame
   };
 
   // Answers `frame` with one level, a name.
-  void add_named(model::FrameId frame, std::string_view name, std::string_view system_name) {
+  void add_named(model::FrameId frame, std::string_view name, std::string_view system_name,
+                 uint64_t symbol_offset = 0) {
     add_row(frame, Level{strings.add(name), strings.add(system_name), {}, 0, true}, std::nullopt);
+    rows.back().symbol_offset = static_cast<uint32_t>(symbol_offset);
   }
   // Answers `frame` with a stand-in for a name, and why.
   void add_unknown(model::FrameId frame, std::string_view stand_in, model::Reason reason) {

@@ -115,7 +115,7 @@ class KernelAnswers {
     const std::string wanted = in_module ? module_name(profile_.text(mapping.path)) : std::string();
     // A module is loaded elsewhere each time; another one may be there now.
     if (symbol->module != wanted) return answer_unknown(frame, in_module ? Reason::kernel_mismatch : Reason::no_symbol);
-    answers_.add_named(frame, symbol->name, symbol->name);
+    answers_.add_named(frame, symbol->name, symbol->name, row.address + shift - symbol->address);
   }
 
   void answer_unknown(FrameId frame, Reason reason) {

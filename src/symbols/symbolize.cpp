@@ -32,7 +32,7 @@ Answers answer_without_source(const Profile& profile, const std::vector<FrameId>
     const model::Mapping& mapping = profile.mappings[row.mapping];
     switch (mapping.kind) {
       case CodeKind::kKernelCode:
-        answers.add_named(frame, profile.text(mapping.path), profile.text(mapping.path));
+        answers.add_named(frame, profile.text(mapping.path), profile.text(mapping.path), row.address - mapping.base);
         break;
       case CodeKind::kAnonymous:
         answers.add_unknown(frame, fmt::format("[unknown] [anon]+{:#x}", row.address), Reason::jit_code_unnamed);
@@ -145,6 +145,7 @@ class Rewriter {
         row.function = function({texts[level.name.value], texts[level.system_name.value], level.named});
         row.file = texts[level.file.value];
         row.line = level.line;
+        row.symbol_offset = answer.symbol_offset;
         out_.frames.add(row);
       }
     }

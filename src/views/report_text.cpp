@@ -187,10 +187,11 @@ std::vector<std::string> report_cells(const Report& report, const ReportEntry& e
 
 }  // namespace
 
-std::string report_text(const Report& report, std::string_view verdict, const ReportTextOptions& options) {
-  std::string out = fmt::format("# Samples: {} of event '{}'\n# Event count (approx.): {}\n", report.whole.count,
-                                printable(report.event), report.whole.value);
-  out += "# " + printable(verdict) + "\n#\n";
+std::string report_text(const Report& report, const analysis::Verdict& verdict, const ReportTextOptions& options) {
+  std::string out = fmt::format("# Total Lost Samples: {}\n#\n", verdict.lost);
+  out += fmt::format("# Samples: {} of event '{}'\n", report.whole.count, printable(report.event));
+  out += fmt::format("# Event count (approx.): {}\n", report.whole.value);
+  out += "# " + printable(analysis::one_line(verdict)) + "\n#\n";
 
   TextTable table = report_table(report, options);
   const auto titles = table.titles();

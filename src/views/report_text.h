@@ -6,6 +6,7 @@
 
 #include "analysis/report.h"
 #include "analysis/top.h"
+#include "analysis/verdict.h"
 #include "model/profile.h"
 
 namespace tephra::views {
@@ -16,8 +17,8 @@ struct ReportTextOptions {
 };
 
 // The report as perf prints it: comment lines with the totals and the verdict, one line a row, call chains below.
-// `verdict` is one line of text.
-std::string report_text(const analysis::Report& report, std::string_view verdict, const ReportTextOptions& options);
+std::string report_text(const analysis::Report& report, const analysis::Verdict& verdict,
+                        const ReportTextOptions& options);
 
 // The table of the functions that took most: shares of `whole`, samples, name and module.
 std::string top_text(std::span<const analysis::TopEntry> entries, const model::Totals& whole, bool shorten);

@@ -1,0 +1,101 @@
+#include <unistd.h>
+
+#include "base/file.h"
+#include "cli/arguments.h"
+#include "cli/command.h"
+#include "cli/input.h"
+#include "formats/format.h"
+#include "stream/tracepoint_format.h"
+#include "views/script_text.h"
+
+namespace tephra::cli {
+namespace {
+
+struct ScriptArguments {
+  InputOptions input;
+  views::ScriptOptions script;
+  std::vector<std::string> fields;
+  bool hide_call_graph = false;
+  bool header = false;
+};
+
+void declare(CLI::App& parser, ScriptArguments& arguments) {
+  arguments.input.declare(parser);
+  // The text is for other programs, which know the idle task and the events themselves.
+  arguments.input.keep_idle = true;
+  parser.remove_option(parser.get_option("--idle"));
+  parser.add_flag("--idle,!--no-idle", arguments.input.keep_idle, "keep samples of the idle task (default)");
+  parser
+      .add_option("-F,--fields", arguments.fields,
+                  "print these fields, or the usual ones with +FIELD and -FIELD; 'trace:FIELD,…' for one type of "
+                  "event: comm, tid, pid, time, cpu, period, event, trace, ip, sym, symoff, dso, srcline")
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
+      ->expected(1)
+      ->type_name("FIELD,…");
+  parser.add_flag("-G,--hide-call-graph", arguments.hide_call_graph, "one line a sample, without its call chain");
+  parser.add_flag("--ns", arguments.script.nanoseconds, "times with nanoseconds");
+  parser.add_flag("--reltime", arguments.script.relative_time, "times since the first sample");
+  parser.add_flag("--header", arguments.header, "begin with comment lines about the recording");
+}
+
+base::Result<stream::Recording> open_recording(base::Bytes bytes, const std::string& path) {
+  TEPHRA_TRY(const formats::Format* format, formats::recognise(bytes, path));
+  if (format->open == nullptr) {
+    return base::failed("cannot print the samples of", path,
+                        "files of format " + std::string(format->name) + " hold no single samples",
+                        "Give it a recording such as perf.data.");
+  }
+  return format->open(bytes);
+}
+
+// Writes to standard output until that fails, and keeps the error.
+class Output {
+ public:
+  void write(std::string_view text) {
+    if (status_) status_ = base::write_all(STDOUT_FILENO, base::as_bytes(text), "standard output");
+  }
+  base::Status status() const { return status_; }
+
+ private:
+  base::Status status_;
+};
+
+base::Result<int> print_samples(const ScriptArguments& arguments, const stream::Recording& recording) {
+  TEPHRA_TRY(stream::BuildOptions build, build_options(arguments.input));
+  build.keep_every_sample = true;
+  views::ScriptOptions options = arguments.script;
+  TEPHRA_TRY(options.fields, views::select_script_fields(recording, arguments.fields, options.call_chains));
+  TEPHRA_TRY(const auto formats, stream::TracepointFormats::parse(recording.tracing_data));
+
+  const model::Profile profile = symbols::symbolize(stream::build_profile(recording, build), arguments.input.symbols);
+  const analysis::Verdict verdict = analysis::judge(profile);
+  Output output;
+  if (arguments.header) output.write(views::script_header(recording, profile.facts, analysis::one_line(verdict)));
+  views::ScriptWriter writer(recording, profile, formats, std::move(options),
+                             [&](std::string_view text) { output.write(text); });
+  size_t row = 0;
+  stream::for_each_sample(recording, build.filter, [&](const stream::Sample& sample) { writer.sample(row++, sample); });
+  writer.finish();
+  TEPHRA_CHECK_OK(output.status());
+  return conclude(arguments.input, verdict);
+}
+
+base::Result<int> script(std::span<const std::string> words) {
+  auto parser = make_parser("script", "Print every sample as perf script does, for the programs that read its text.",
+                            "  tephra script perf.data | stackcollapse-perf.pl | flamegraph.pl > flame.svg\n"
+                            "  tephra script -F comm,tid,time,event,trace -i perf.data\n");
+  ScriptArguments arguments;
+  declare(*parser, arguments);
+  TEPHRA_TRY(const bool go_on, parse(*parser, words));
+  if (!go_on) return kExitDone;
+  arguments.script.call_chains = !arguments.hide_call_graph;
+  TEPHRA_TRY(const auto content, base::FileContent::open(arguments.input.path));
+  TEPHRA_TRY(const auto recording, open_recording(content.bytes(), arguments.input.path));
+  return print_samples(arguments, recording);
+}
+
+}  // namespace
+
+extern const Command kScriptCommand{"script", "print every sample as text", script};
+
+}  // namespace tephra::cli
