@@ -75,17 +75,12 @@ class FileAnswers {
     const auto function = object_->function_at(address);
     if (function) levels_.front().function = function->name;
     if (levels_.front().function.empty()) return false;
-<<<<<<< HEAD
-    answers_.rows.push_back(
-        {frame, static_cast<uint32_t>(answers_.levels.size()), static_cast<uint32_t>(levels_.size()), 0, std::nullopt});
-    if (is_entry(levels_.front().function)) answers_.rows.back().facts |= model::kOutermost;
-=======
     const uint64_t one_back = profile_.frames[frame].kind == model::AddressKind::kReturn ? 1 : 0;
     const uint64_t symbol_offset = function ? address + one_back - function->address : 0;
     answers_.rows.push_back({frame, static_cast<uint32_t>(answers_.levels.size()),
                              static_cast<uint32_t>(levels_.size()), 0, std::nullopt,
                              static_cast<uint32_t>(symbol_offset)});
->>>>>>> report
+    if (is_entry(levels_.front().function)) answers_.rows.back().facts |= model::kOutermost;
     for (const auto& level : levels_) {
       answers_.levels.push_back({answers_.strings.add(shown(level.function)), answers_.strings.add(level.function),
                                  answers_.strings.add(level.file), level.line, true});
