@@ -98,7 +98,9 @@ FileContent::~FileContent() {
 }
 
 void FileContent::forget(Bytes part) const {
-  if (mapping_ == nullptr || part.empty()) return;
+  // Memory that is not the mapped file's would lose its content.
+  const bool ours = part.data() >= bytes_.data() && part.data() + part.size() <= bytes_.data() + bytes_.size();
+  if (mapping_ == nullptr || part.empty() || !ours) return;
   static const auto page = static_cast<uintptr_t>(::sysconf(_SC_PAGESIZE));
   const auto begin = (reinterpret_cast<uintptr_t>(part.data()) + page - 1) / page * page;
   const auto end = reinterpret_cast<uintptr_t>(part.data() + part.size()) / page * page;

@@ -42,7 +42,8 @@ class FileContent {
 
   Bytes bytes() const { return bytes_; }
   bool mapped() const { return mapping_ != nullptr; }
-  // Tells the kernel that a part of a mapped file will not be read again soon; content is unchanged.
+  // Tells the kernel that a part of a mapped file will not be read again soon; content is unchanged. Bytes that are
+  // not of the mapped file are left alone.
   void forget(Bytes part) const;
 
  private:

@@ -12,8 +12,8 @@ namespace tephra::stream {
 
 // Events are what record bytes mean. Members are spans and views into the record; they live as long as the bytes do.
 
-// Fields that a record may carry whatever its type (perf's sample_id_all trailer, or a sample's own). What the file does
-// not record is -1 or 0.
+// Fields that a record may carry whatever its type (perf's sample_id_all trailer, or a sample's own). What the file
+// does not record is -1 or 0.
 struct Origin {
   uint64_t time = 0;
   int32_t pid = -1;
@@ -27,10 +27,10 @@ struct Sample {
   uint64_t ip = 0;
   uint64_t address = 0;
   uint64_t period = 1;
-  uint16_t misc = 0;       // the record header's, whose low bits tell kernel from user
-  base::Words callchain;   // leaf first, with perf's context markers
+  uint16_t misc = 0;      // the record header's, whose low bits tell kernel from user
+  base::Words callchain;  // leaf first, with perf's context markers
   bool has_callchain = false;
-  base::Bytes raw;         // tracepoint data
+  base::Bytes raw;  // tracepoint data
   uint64_t user_registers_abi = 0;
   base::Bytes user_registers;
   base::Bytes user_stack;  // cut to what the kernel really copied

@@ -135,6 +135,7 @@ void ProcessHistory::apply_comm(const Comm& comm, uint64_t moment) {
   change(comms_[comm.tid], moment, assembler_.string(comm.name));
   if (!comm.exec) return;
   Process& process = processes_[comm.pid];
+  change(process.before_exec, moment, at(process.spaces, moment).value);
   change(process.spaces, moment, AddressSpaces::kEmpty);
   process.shared = false;
 }
@@ -151,6 +152,7 @@ void ProcessHistory::apply_fork(const Fork& fork, uint64_t moment) {
   Process& child = processes_[fork.pid];
   // A process id that comes into use again starts from its parent's memory, not from its predecessor's.
   change(child.spaces, moment, state);
+  change(child.before_exec, moment, AddressSpaces::kEmpty);
   child.shared = true;
   child.had_memory = child.had_memory || had_memory;
 }
@@ -174,6 +176,11 @@ void ProcessHistory::apply_code_object(const CodeObject& object, uint64_t moment
 ProcessHistory::Period<AddressSpaces::State> ProcessHistory::address_space(int32_t pid, uint64_t moment) const {
   const auto found = processes_.find(pid);
   return found == processes_.end() ? Period<AddressSpaces::State>{} : at(found->second.spaces, moment);
+}
+
+ProcessHistory::Period<AddressSpaces::State> ProcessHistory::space_before_exec(int32_t pid, uint64_t moment) const {
+  const auto found = processes_.find(pid);
+  return found == processes_.end() ? Period<AddressSpaces::State>{} : at(found->second.before_exec, moment);
 }
 
 ProcessHistory::Period<AddressSpaces::State> ProcessHistory::kernel_space(uint64_t moment) const {

@@ -36,6 +36,9 @@ class ProcessHistory {
   };
 
   Period<AddressSpaces::State> address_space(int32_t pid, uint64_t moment) const;
+  // What was mapped before the last exec; kEmpty where there was none. Until the new program first runs, the thread's
+  // user registers still belong there.
+  Period<AddressSpaces::State> space_before_exec(int32_t pid, uint64_t moment) const;
   Period<AddressSpaces::State> kernel_space(uint64_t moment) const;
   // The name of a thread; StringId{} where the recording does not tell.
   Period<model::StringId> comm(int32_t pid, int32_t tid, uint64_t moment) const;
@@ -56,6 +59,7 @@ class ProcessHistory {
   using Changes = std::vector<Change<T>>;
   struct Process {
     Changes<AddressSpaces::State> spaces;
+    Changes<AddressSpaces::State> before_exec;
     bool shared = false;  // the newest state is also another process's
     bool had_memory = false;
   };

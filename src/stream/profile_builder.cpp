@@ -60,6 +60,7 @@ class KeyMaker {
     key.user_space = user_space_.value;
     key.kernel_space = kernel_space_.value;
     key.mode = sample.misc & PERF_RECORD_MISC_CPUMODE_MASK;
+    key.space_before_exec = key.mode == PERF_RECORD_MISC_KERNEL ? before_exec_.value : AddressSpaces::kEmpty;
     key.has_callchain = sample.has_callchain && !sample.callchain.empty();
     key.has_user_stack = layout.sample_type & PERF_SAMPLE_STACK_USER && !sample.user_registers.empty();
     key.callchain = sample.callchain;
@@ -70,6 +71,9 @@ class KeyMaker {
  private:
   void look_up(const Origin& origin, uint64_t moment) {
     if (origin.pid != pid_ || !user_space_.covers(moment)) user_space_ = history_.address_space(origin.pid, moment);
+    if (origin.pid != pid_ || !before_exec_.covers(moment)) {
+      before_exec_ = history_.space_before_exec(origin.pid, moment);
+    }
     if (origin.tid != tid_ || !comm_.covers(moment)) comm_ = history_.comm(origin.pid, origin.tid, moment);
     if (!kernel_space_.covers(moment)) kernel_space_ = history_.kernel_space(moment);
     pid_ = origin.pid;
@@ -90,6 +94,7 @@ class KeyMaker {
   int32_t pid_ = -2;
   int32_t tid_ = -2;
   ProcessHistory::Period<AddressSpaces::State> user_space_;
+  ProcessHistory::Period<AddressSpaces::State> before_exec_;
   ProcessHistory::Period<AddressSpaces::State> kernel_space_{.from = 1, .until = 0};
   ProcessHistory::Period<model::StringId> comm_;
 };

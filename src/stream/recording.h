@@ -6,8 +6,8 @@
 
 #include "base/bytes.h"
 #include "model/build_id.h"
-#include "model/quality.h"
 #include "model/profile.h"
+#include "model/quality.h"
 #include "stream/event_layout.h"
 
 namespace tephra::stream {
@@ -34,7 +34,7 @@ struct Recording {
   std::vector<FileBuildId> build_ids;
   base::Bytes tracing_data;  // formats of tracepoints; empty when none were recorded
   model::RecordingFacts facts;
-  model::Quality quality;    // what the reader of the file found wrong
+  model::Quality quality;  // what the reader of the file found wrong
 };
 
 }  // namespace tephra::stream

@@ -18,9 +18,9 @@ uint64_t SampleKey::hash() const {
 
 bool SampleKey::operator==(const SampleKey& other) const {
   return event == other.event && pid == other.pid && tid == other.tid && cpu == other.cpu && comm == other.comm &&
-         user_space == other.user_space && kernel_space == other.kernel_space && mode == other.mode &&
-         has_callchain == other.has_callchain && has_user_stack == other.has_user_stack && ip == other.ip &&
-         callchain.size() == other.callchain.size() &&
+         user_space == other.user_space && kernel_space == other.kernel_space &&
+         space_before_exec == other.space_before_exec && mode == other.mode && has_callchain == other.has_callchain &&
+         has_user_stack == other.has_user_stack && ip == other.ip && callchain.size() == other.callchain.size() &&
          (callchain.empty() ||
           std::memcmp(callchain.bytes().data(), other.callchain.bytes().data(), callchain.bytes().size()) == 0);
 }

@@ -17,6 +17,7 @@ struct SampleKey {
   int32_t cpu = -1;  // -1 where CPUs are not kept apart
   model::StringId comm;
   AddressSpaces::State user_space = AddressSpaces::kEmpty;
+  AddressSpaces::State space_before_exec = AddressSpaces::kEmpty;  // only for samples taken in the kernel
   AddressSpaces::State kernel_space = AddressSpaces::kEmpty;
   uint16_t mode = 0;  // PERF_RECORD_MISC_* processor mode
   bool has_callchain = false;

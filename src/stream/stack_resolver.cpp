@@ -46,38 +46,46 @@ void StackResolver::collect_addresses(const SampleKey& key) {
   }
 }
 
-model::FrameId StackResolver::make_frame(const SampleKey& key, const Address& address) {
+AddressSpaces::State StackResolver::user_space_of(const SampleKey& key) const {
+  if (key.space_before_exec == AddressSpaces::kEmpty) return key.user_space;
+  for (const Address& address : addresses_) {
+    const bool known = address.space == Space::kUser && history_.spaces().find(key.user_space, address.ip) != nullptr;
+    if (known) return key.user_space;
+  }
+  return key.space_before_exec;
+}
+
+model::FrameId StackResolver::make_frame(AddressSpaces::State space, const Address& address) {
   model::Frame frame{.kind = address.kind, .address = address.ip};
-  if (address.space == Space::kUser) {
-    if (const MappedRange* range = history_.spaces().find(key.user_space, address.ip)) {
-      frame.mapping = range->mapping;
-      frame.address = address.ip - range->start + range->offset;
-    }
+  const MappedRange* range = history_.spaces().find(space, address.ip);
+  if (address.space == Space::kUser && range != nullptr) {
+    frame.mapping = range->mapping;
+    frame.address = address.ip - range->start + range->offset;
   } else if (address.space == Space::kKernel) {
-    const MappedRange* range = history_.spaces().find(key.kernel_space, address.ip);
     frame.mapping = range != nullptr ? range->mapping : history_.kernel_image();
   }
   return assembler_.frame(frame);
 }
 
-model::FrameId StackResolver::frame(const SampleKey& key, const Address& address) {
+model::FrameId StackResolver::frame(AddressSpaces::State space, const Address& address) {
   if (cache_.empty()) cache_.resize(kCacheSize);
-  const AddressSpaces::State space = address.space == Space::kUser ? key.user_space : key.kernel_space;
   const auto tag =
       static_cast<uint16_t>(1 | static_cast<unsigned>(address.space) << 1 | static_cast<unsigned>(address.kind) << 4);
   CachedFrame& entry = cache_[base::mix(address.ip, static_cast<uint64_t>(space) << 16 | tag) % kCacheSize];
   if (entry.tag != tag || entry.ip != address.ip || entry.space != space) {
-    entry = {address.ip, space, tag, make_frame(key, address)};
+    entry = {address.ip, space, tag, make_frame(space, address)};
   }
   return entry.frame;
 }
 
 StackResolver::Resolved StackResolver::resolve(const SampleKey& key) {
   collect_addresses(key);
+  const AddressSpaces::State user_space = user_space_of(key);
   Resolved resolved;
   for (size_t i = addresses_.size(); i-- > 0;) {
-    resolved.stack = assembler_.stack(resolved.stack, frame(key, addresses_[i]));
-    resolved.has_user_frame = resolved.has_user_frame || addresses_[i].space == Space::kUser;
+    const bool user = addresses_[i].space == Space::kUser;
+    resolved.stack = assembler_.stack(resolved.stack, frame(user ? user_space : key.kernel_space, addresses_[i]));
+    resolved.has_user_frame = resolved.has_user_frame || user;
   }
   resolved.addresses = static_cast<uint32_t>(addresses_.size());
   return resolved;

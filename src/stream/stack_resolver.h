@@ -33,8 +33,10 @@ class StackResolver {
   };
 
   void collect_addresses(const SampleKey& key);
-  model::FrameId frame(const SampleKey& key, const Address& address);
-  model::FrameId make_frame(const SampleKey& key, const Address& address);
+  // Where the user addresses of the sample are to be looked up.
+  AddressSpaces::State user_space_of(const SampleKey& key) const;
+  model::FrameId frame(AddressSpaces::State space, const Address& address);
+  model::FrameId make_frame(AddressSpaces::State space, const Address& address);
 
   model::ProfileAssembler& assembler_;
   const ProcessHistory& history_;
