@@ -267,21 +267,40 @@ TEST(HostileFiles, CutAnywhere) {
   EXPECT_GT(partial, 0u);  // the segments alone still give call frames
 }
 
-TEST(HostileFiles, DamagedAnywhereInItsHeaders) {
+// Sets a few random bytes of the parts of the program to random values, many times. Another --gtest_random_seed gives
+// other damage.
+size_t read_damaged(int rounds, const std::vector<std::pair<size_t, size_t>>& parts) {
   const Opened opened(kProgram);
   const base::Bytes whole = opened.file.bytes();
-  std::mt19937 random(7);
+  std::mt19937 random(static_cast<unsigned>(7 + testing::UnitTest::GetInstance()->random_seed()));
   size_t read = 0;
-  for (int round = 0; round < 300; ++round) {
+  for (int round = 0; round < rounds; ++round) {
     std::vector<std::byte> damaged(whole.begin(), whole.end());
-    // The file header, or the table of sections at the end of the file.
-    for (int i = 0; i < 3; ++i) {
-      const size_t at = random() % 2 == 0 ? 16 + random() % 48 : damaged.size() - 1 - random() % 2500;
-      damaged[at] = static_cast<std::byte>(random());
+    for (int i = 0; i < 4; ++i) {
+      const auto [begin, size] = parts[random() % parts.size()];
+      damaged[begin + random() % size] = static_cast<std::byte>(random() % 4 == 0 ? 0xff : random());
     }
     read += read_everything(damaged) > 0 ? 1 : 0;
   }
-  EXPECT_GT(read, 0u);
+  return read;
+}
+
+TEST(HostileFiles, DamagedHeaders) {
+  const size_t size = Opened(kProgram).file.bytes().size();
+  EXPECT_GT(read_damaged(200, {{16, 48}, {size - 2500, 2500}}), 0u);
+}
+
+TEST(HostileFiles, DamagedSections) {
+  const Opened opened(kProgram);
+  std::vector<std::pair<size_t, size_t>> parts;
+  for (const auto& section : opened.elf.sections()) {
+    const bool matters = section.name.starts_with(".debug") || section.name.starts_with(".eh_frame") ||
+                         section.name == ".symtab" || section.name == ".dynsym" || section.name.starts_with(".rela");
+    if (!matters || section.content.empty()) continue;
+    parts.emplace_back(section.content.data() - opened.file.bytes().data(), section.content.size());
+  }
+  ASSERT_GE(parts.size(), 8u);
+  EXPECT_EQ(read_damaged(300, parts), 300u);
 }
 
 }  // namespace
