@@ -57,7 +57,8 @@ bool read_compressed(const ElfFile& elf, const ElfFile::Section& section, Part& 
 std::optional<Part> to_part(const ElfFile& elf, const ElfFile::Section& section) {
   Part part;
   const bool old_kind = section.name.starts_with(".zdebug");
-  part.name = old_kind ? "." + std::string(section.name.substr(2)) : std::string(section.name);
+  part.name = section.name;
+  if (old_kind) part.name.erase(1, 1);
   if (std::ranges::find(kNeeded, part.name) == kNeeded.end()) return std::nullopt;
   if (!old_kind && section.compressed_content.empty()) {
     part.content = section.content;

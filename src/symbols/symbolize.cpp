@@ -82,8 +82,8 @@ std::vector<Answers> look_up(const Profile& profile, const Options& options) {
   const Batches batches = group(profile);
   std::vector<std::function<Answers()>> work;
   if (!batches.kernel.empty()) work.push_back([&] { return answer_kernel(profile, batches.kernel); });
-  for (const auto& [mapping, frames] : batches.files) {
-    work.push_back([&] { return answer_file(profile, mapping, frames, options); });
+  for (const auto& file : batches.files) {
+    work.push_back([&] { return answer_file(profile, file.first, file.second, options); });
   }
   if (!batches.without_source.empty()) {
     work.push_back([&] { return answer_without_source(profile, batches.without_source); });
