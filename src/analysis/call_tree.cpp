@@ -26,9 +26,7 @@ class Names {
 
   uint32_t of(model::FrameId frame) {
     uint32_t& id = of_frame_[frame.value];
-    if (id == kUnset) {
-      id = add({frame_label(profile_, frame, options_), frame_kind(profile_, frame), is_inlined(profile_, frame)});
-    }
+    if (id == kUnset) id = look_up(frame);
     return id;
   }
 
@@ -45,9 +43,23 @@ class Names {
   }
 
  private:
+  // Only the label of a frame without a function depends on more than function, kind and inlining.
+  uint32_t look_up(model::FrameId frame) {
+    const FrameKind kind = frame_kind(profile_, frame);
+    const bool inlined = is_inlined(profile_, frame);
+    const auto label = [&] { return frame_label(profile_, frame, options_); };
+    if (profile_.function_name(frame).empty()) return add({label(), kind, inlined});
+    const uint64_t key = static_cast<uint64_t>(profile_.frames[frame].function.value) << 8 |
+                         static_cast<uint64_t>(kind) << 1 | static_cast<uint64_t>(inlined);
+    const auto [at, fresh] = of_function_.try_emplace(key);
+    if (fresh) at->second = add({label(), kind, inlined});
+    return at->second;
+  }
+
   const model::Profile& profile_;
   const LabelOptions& options_;
   std::map<CallName, uint32_t> ids_;
+  std::unordered_map<uint64_t, uint32_t> of_function_;
   std::vector<uint32_t> of_frame_;
 };
 

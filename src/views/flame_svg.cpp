@@ -24,6 +24,7 @@ using analysis::FrameKind;
 
 constexpr double kSide = 12;       // free space left and right
 constexpr double kTextInset = 4;   // from a frame's edge to its text
+constexpr double kLine = 16;       // from line to line of the verdict
 constexpr double kFrameGap = 0.8;  // between neighbours, where both are wide enough to spare it
 constexpr std::string_view kMiddleDot = " \u00B7 ";
 
@@ -97,6 +98,21 @@ std::string_view grade_color(analysis::Grade grade) {
   return "#888";
 }
 
+// The text broken between words into at most `most` lines, the last cut where more would be needed.
+std::vector<std::string> wrap(std::string_view text, double room, double font_size, size_t most) {
+  std::vector<std::string> lines;
+  while (lines.size() + 1 < most) {
+    const std::string line = fit(text, room, font_size, false);
+    if (line == text) break;
+    const size_t end = text.rfind(' ', line.size() - 2);
+    if (line.empty() || end == std::string_view::npos || end == 0) break;
+    lines.emplace_back(text.substr(0, end));
+    text.remove_prefix(end + 1);
+  }
+  lines.push_back(fit(text, room, font_size, false));
+  return lines;
+}
+
 // Where everything is, from the top: title, subtitle, verdict, frames, details, legend.
 struct Places {
   double width;
@@ -109,10 +125,10 @@ struct Places {
   double height;
 };
 
-Places place(const FlameSvgOptions& options, uint32_t rows) {
+Places place(const FlameSvgOptions& options, uint32_t rows, size_t verdict_lines) {
   Places at{.width = static_cast<double>(options.width.value_or(kDefaultFlameWidth))};
   at.verdict = options.subtitle.empty() ? 49 : 66;
-  at.frames = at.verdict + 16;
+  at.frames = at.verdict + kLine * static_cast<double>(verdict_lines - 1) + 16;
   at.details = at.frames + static_cast<double>(rows) * options.frame_height + 20;
   at.legend = at.details + 22;
   at.height = at.legend + 14;
@@ -124,7 +140,10 @@ class Picture {
   Picture(const model::Profile& profile, const CallTree& tree, const analysis::Verdict& verdict,
           const FlameSvgOptions& options)
       : profile_(profile), tree_(tree), verdict_(verdict), options_(options), layout_(lay_out()) {
-    at_ = place(options, layout_.depth);
+    // Room is left at the right for what the script says about a search.
+    const double width = options.width.value_or(kDefaultFlameWidth);
+    verdict_lines_ = wrap(analysis::one_line(verdict), std::max(width - 400, 300.0), 12, 3);
+    at_ = place(options, layout_.depth, verdict_lines_.size());
     monospaced_ = options.font.find("ono") != std::string::npos || options.font.find("Courier") != std::string::npos;
     if (profile.samples.size() > 0) unit_ = profile.text(profile.events[profile.samples.event[0]].unit);
   }
@@ -234,10 +253,16 @@ class Picture {
   void verdict_line() {
     out_ += "<g id=\"verdict\"><title>";
     append_xml_lines(out_, analysis::details(verdict_));
-    add("</title><circle cx=\"{}\" cy=\"{}\" r=\"4\" fill=\"{}\"/><text class=\"small\" x=\"{}\" y=\"{}\">", kSide + 4,
-        at_.verdict - 4, grade_color(verdict_.grade), kSide + 14, at_.verdict);
-    text(analysis::one_line(verdict_));
-    out_ += "</text></g>\n";
+    add("</title><circle cx=\"{}\" cy=\"{}\" r=\"4\" fill=\"{}\"/>", kSide + 4, at_.verdict - 4,
+        grade_color(verdict_.grade));
+    double y = at_.verdict;
+    for (const std::string& line : verdict_lines_) {
+      add("<text class=\"small\" x=\"{}\" y=\"{}\">", kSide + 14, y);
+      text(line);
+      out_ += "</text>";
+      y += kLine;
+    }
+    out_ += "</g>\n";
   }
 
   // The frames of a row are one group, moved to its place, so that they need no y of their own.
@@ -382,6 +407,7 @@ class Picture {
   const analysis::Verdict& verdict_;
   const FlameSvgOptions& options_;
   FlameLayout layout_;
+  std::vector<std::string> verdict_lines_;
   Places at_{};
   bool monospaced_ = false;
   std::string_view unit_;

@@ -579,6 +579,11 @@
     if (frame) zoom(frame);
   }
 
+  const verdictLines = Array.from(byId("verdict").querySelectorAll("text"), (element) => ({
+    element,
+    text: element.textContent,
+  }));
+
   // ---- size ---------------------------------------------------------------------------------------------------
 
   function resize() {
@@ -589,6 +594,7 @@
       svg.setAttribute("viewBox", "0 0 " + width + " " + height);
     }
     placeButtons();
+    for (const line of verdictLines) line.element.textContent = fit(line.text, width - 2 * side - 14);
     draw();
   }
 

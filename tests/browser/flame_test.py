@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Uses a flame graph as a reader would: real mouse and key events in headless Chromium.
 
-    tests/browser/flame.py build/release/tephra [folder for screenshots]
+    TEPHRA=build/release/tephra tests/browser/flame_test.py [folder for screenshots]
 
 Exit status 77: skipped, since Chromium is not installed.
 """
@@ -258,14 +258,15 @@ def run(tephra, folder, shots):
 
 
 def main():
-    if len(sys.argv) < 2:
+    tephra = os.environ.get("TEPHRA")
+    if not tephra:
         sys.exit(__doc__)
     if not find_chromium():
         print("skipped: chromium is not installed")
         sys.exit(SKIPPED)
     begin = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="tephra-flame-") as folder:
-        run(os.path.abspath(sys.argv[1]), folder, sys.argv[2] if len(sys.argv) > 2 else None)
+        run(os.path.abspath(tephra), folder, sys.argv[1] if len(sys.argv) > 1 else None)
     print(f"flame graph in the browser: {checks} checks passed in {time.monotonic() - begin:.1f} s")
 
 
