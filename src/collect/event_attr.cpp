@@ -28,7 +28,7 @@ void set_rate(perf_event_attr& attr, const kernel::EventSpec& event, const Sampl
     attr.sample_period = *settings.period;
   } else if (settings.frequency || !event.tracepoint()) {
     attr.freq = 1;
-    attr.sample_freq = settings.frequency.value_or(kDefaultFrequency);
+    attr.sample_freq = settings.frequency.value_or(settings.default_frequency);
   } else {
     attr.sample_period = 1;  // every hit of a tracepoint
   }

@@ -12,20 +12,20 @@ namespace tephra::collect {
 
 enum class CallGraph { kNone, kFramePointers, kDwarf };
 
+inline constexpr uint64_t kDefaultFrequency = 4000;
 inline constexpr uint32_t kDefaultStackBytes = 8192;
 // The kernel's record size is 16 bits; perf allows the same.
 inline constexpr uint32_t kMaxStackBytes = 65528;
 
 // How often and with what each sample is taken; the same for all events of a recording.
 struct SampleSettings {
-  std::optional<uint64_t> frequency;  // samples a second; neither given: kDefaultFrequency, 1 event for tracepoints
-  std::optional<uint64_t> period;     // one sample every so many events
+  std::optional<uint64_t> frequency;               // samples a second
+  std::optional<uint64_t> period;                  // one sample every so many events
+  uint64_t default_frequency = kDefaultFrequency;  // where neither is given; tracepoints are then recorded each
   CallGraph call_graph = CallGraph::kNone;
   uint32_t stack_bytes = kDefaultStackBytes;
   bool inherit = true;
 };
-inline constexpr uint64_t kDefaultFrequency = 4000;
-
 // The attributes of a sampled event. It starts disabled.
 perf_event_attr sampling_attr(const kernel::EventSpec& event, const SampleSettings& settings,
                               const kernel::AttrSupport& support);

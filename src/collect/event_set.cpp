@@ -171,6 +171,13 @@ base::Error EventSet::explain(const PlannedEvent& event, pid_t tid, int error_nu
               "or record with -a.",
               kernel::open_file_limit()));
     case EINVAL:
+      if (event.attr.freq && event.attr.sample_freq > kernel::max_sample_rate()) {
+        return base::failed(fmt::format("cannot sample {} times a second", uint64_t{event.attr.sample_freq}), "",
+                            fmt::format("the limit is {}", kernel::max_sample_rate()),
+                            fmt::format("Sample less often, or have root run 'sysctl "
+                                        "kernel.perf_event_max_sample_rate={}'.",
+                                        uint64_t{event.attr.sample_freq}));
+      }
       if (event.attr.sample_type & PERF_SAMPLE_STACK_USER) {
         return base::system_error("cannot open event", name, error_number, "Try --call-graph fp.");
       }

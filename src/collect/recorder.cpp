@@ -67,7 +67,6 @@ class Recorder {
   base::Status open_file();
   base::Status synthesize(uint64_t identifier);
   bool start_program();
-  void watch_targets();
 
   base::Status loop();
   base::Status drain();
@@ -106,6 +105,8 @@ class Recorder {
   };
   std::vector<Watched> watched_;
 
+  std::vector<int> ring_fds_;  // those to wait for
+
   // One pass over the rings: what is to be written, and what may be released after.
   std::vector<iovec> batch_;
   std::vector<std::pair<size_t, uint64_t>> batch_rings_;
@@ -137,8 +138,8 @@ base::Result<RecordSummary> Recorder::run() {
   TEPHRA_CHECK_OK(open_file());
   started_ = Clock::now();
   if (!start_program()) return summary();
-  TEPHRA_CHECK_OK(writer_->publish());
-  watch_targets();
+  if (auto status = writer_->publish(); !status) return salvage(std::move(status).error());
+  next_tick_ = Clock::now() + kTick;
   if (auto status = loop(); !status) return salvage(std::move(status).error());
   if (auto status = conclude(); !status) return salvage(std::move(status).error());
   end_program();
@@ -158,6 +159,7 @@ std::vector<PlannedEvent> Recorder::plan() const {
   }
   SampleSettings settings = options_.sampling;
   settings.inherit = inherit;
+  settings.default_frequency = std::min(settings.default_frequency, kernel::max_sample_rate());
   for (const kernel::EventSpec& spec : specs_) {
     planned.push_back({spec, sampling_attr(spec, settings, support_)});
     planned.back().attr.enable_on_exec = records_program();
@@ -171,6 +173,7 @@ base::Status Recorder::open_events() {
   events_.emplace(plan(), std::move(cpus), support_, [this](const std::string& text) { note(text); });
   const uint64_t ring_bytes = options_.ring_bytes.value_or(kDefaultRingBytes);
   TEPHRA_CHECK_OK(events_->open_rings(whole_cpus(), ring_bytes, options_.ring_bytes.has_value()));
+  ring_fds_.assign(events_->ring_fds().begin(), events_->ring_fds().end());
   if (whole_cpus()) {
     TEPHRA_TRY([[maybe_unused]] const bool done, events_->attach(-1));
     return {};
@@ -261,8 +264,6 @@ bool Recorder::start_program() {
   return start_error_ == 0;
 }
 
-void Recorder::watch_targets() { next_tick_ = Clock::now() + kTick; }
-
 base::Status Recorder::loop() {
   while (!stop_) {
     wait_for_work();
@@ -282,7 +283,7 @@ base::Status Recorder::loop() {
 void Recorder::wait_for_work() {
   std::vector<pollfd> waits;
   waits.push_back({inbox_->fd(), POLLIN, 0});
-  for (const int fd : events_->ring_fds()) waits.push_back({fd, POLLIN, 0});
+  for (const int fd : ring_fds_) waits.push_back({fd, POLLIN, 0});
   for (const Watched& watched : watched_) {
     if (watched.pidfd)
       waits.push_back({watched.pidfd.get(), POLLIN, 0});
@@ -293,6 +294,10 @@ void Recorder::wait_for_work() {
   if (options_.duration_s) seconds = std::min(seconds, *options_.duration_s - elapsed());
   const auto milliseconds = static_cast<int>(std::ceil(std::clamp(seconds, 0.0, 60.0) * 1000));
   ::poll(waits.data(), waits.size(), milliseconds);
+  // A ring whose CPU is gone would wake us without end; what is in it is still drained.
+  for (const pollfd& wait : waits) {
+    if (wait.revents & (POLLHUP | POLLERR | POLLNVAL)) std::erase(ring_fds_, wait.fd);
+  }
 }
 
 void Recorder::hear_signals() {

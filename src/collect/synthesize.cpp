@@ -55,15 +55,18 @@ model::BuildId vdso_build_id() {
   return build_id_of_image(base::Bytes(image, static_cast<size_t>(::sysconf(_SC_PAGESIZE))));
 }
 
-// Opens the file behind a mapping, only when it is still the same one. Never waits, whatever stands at the path.
+// Opens the file behind a mapping, only when it is still the same one. Nothing but files is opened: a pipe would hold
+// us, and a device may act on it.
 base::FileDescriptor open_mapped_file(pid_t pid, const kernel::MemoryMap& map) {
-  constexpr int kFlags = O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY;
   // The link in map_files leads to deleted and replaced files too, but needs rights.
-  base::FileDescriptor fd(::open(fmt::format("/proc/{}/map_files/{:x}-{:x}", pid, map.start, map.end).c_str(), kFlags));
-  if (!fd) fd.reset(::open(fmt::format("/proc/{}/root{}", pid, map.path).c_str(), kFlags));
-  struct stat info {};
-  if (!fd || ::fstat(fd.get(), &info) != 0 || !S_ISREG(info.st_mode) || info.st_ino != map.inode) fd.reset();
-  return fd;
+  for (const std::string& path : {fmt::format("/proc/{}/map_files/{:x}-{:x}", pid, map.start, map.end),
+                                  fmt::format("/proc/{}/root{}", pid, map.path)}) {
+    struct stat info {};
+    if (::stat(path.c_str(), &info) != 0 || !S_ISREG(info.st_mode) || info.st_ino != map.inode) continue;
+    base::FileDescriptor fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
+    if (fd) return fd;
+  }
+  return {};
 }
 
 }  // namespace
@@ -87,10 +90,8 @@ void Synthesizer::put_record(uint32_t type, uint16_t misc, std::string_view body
 }
 
 base::Status Synthesizer::add_kernel() {
-  const auto symbols = kernel::kernel_symbols({"_text", "_etext"});
-  if (symbols[0] != 0 && symbols[1] > symbols[0]) {
-    const std::string body =
-        mmap_body(-1, 0, symbols[0], symbols[1] - symbols[0], symbols[0], "[kernel.kallsyms]_text");
+  if (const auto text = kernel::kernel_text()) {
+    const std::string body = mmap_body(-1, 0, text->start, text->size, text->start, "[kernel.kallsyms]_text");
     put_record(PERF_RECORD_MMAP, PERF_RECORD_MISC_KERNEL, body, 0, 0);
   }
   for (const auto& module : kernel::kernel_modules()) {

@@ -1,6 +1,7 @@
 #include "kernel/procfs.h"
 
 #include <dirent.h>
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -61,6 +62,44 @@ pid_t status_number(std::string_view status, std::string_view field) {
   pid_t value = 0;
   take_number(rest, value, 10, 0);
   return value;
+}
+
+// The address of a symbol of the kernel, 0 where it is absent or hidden. The kernel makes the list as it is read, which
+// takes tens of milliseconds to the end, so reading stops at the symbol.
+uint64_t kernel_symbol(std::string_view name) {
+  base::FileDescriptor fd(::open("/proc/kallsyms", O_RDONLY | O_CLOEXEC));
+  std::string text;
+  char block[1 << 14];
+  ssize_t got;
+  while (fd && (got = ::read(fd.get(), block, sizeof block)) > 0) {
+    text.append(block, static_cast<size_t>(got));
+    std::string_view rest = text;
+    while (rest.find('\n') != std::string_view::npos) {
+      auto line = next_line(rest);
+      uint64_t address = 0;
+      if (take_number(line, address, 16, ' ') && line.size() > 2 && line.substr(2) == name) return address;
+    }
+    text.erase(0, text.size() - rest.size());
+  }
+  return 0;
+}
+
+// The bytes of the kernel's code by its place in physical memory, which only root may see; 0: unknown. It is that of
+// _text to _etext on x86 alone.
+uint64_t kernel_code_size() {
+#if defined(__x86_64__)
+  const auto text = base::read_small_file("/proc/iomem");
+  const size_t at = text ? text->find(" : Kernel code") : std::string::npos;
+  if (at == std::string::npos) return 0;
+  std::string_view line = std::string_view(*text).substr(0, at);
+  line.remove_prefix(std::min(line.find_first_not_of(' ', line.rfind('\n') + 1), line.size()));
+  uint64_t first = 0;
+  uint64_t last = 0;
+  if (!take_number(line, first, 16, '-') || !take_number(line, last, 16, 0) || first == 0 || last <= first) return 0;
+  return last - first + 1;
+#else
+  return 0;
+#endif
 }
 
 }  // namespace
@@ -168,20 +207,17 @@ std::optional<long> sysctl_number(const std::string& name) {
   return value;
 }
 
-std::vector<uint64_t> kernel_symbols(const std::vector<std::string_view>& names) {
-  std::vector<uint64_t> addresses(names.size(), 0);
-  const auto text = base::read_small_file("/proc/kallsyms", 256 << 20);
-  if (!text) return addresses;
-  for (std::string_view rest = *text; !rest.empty();) {
-    auto line = next_line(rest);
-    uint64_t address = 0;
-    if (!take_number(line, address, 16, ' ') || line.size() < 3) continue;
-    const auto name = line.substr(2);
-    for (size_t i = 0; i < names.size(); ++i) {
-      if (addresses[i] == 0 && name == names[i]) addresses[i] = address;
-    }
-  }
-  return addresses;
+uint64_t max_sample_rate() {
+  return static_cast<uint64_t>(std::max(1L, sysctl_number("kernel/perf_event_max_sample_rate").value_or(100'000)));
+}
+
+std::optional<KernelText> kernel_text() {
+  const uint64_t start = kernel_symbol("_text");
+  if (start == 0) return {};
+  if (const uint64_t size = kernel_code_size(); size != 0) return KernelText{start, size};
+  const uint64_t end = kernel_symbol("_etext");
+  if (end <= start) return {};
+  return KernelText{start, end - start};
 }
 
 std::vector<KernelModule> kernel_modules() {

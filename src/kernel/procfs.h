@@ -52,8 +52,15 @@ size_t present_cpu_count();
 // A number of /proc/sys, for example sysctl_number("kernel/perf_event_paranoid").
 std::optional<long> sysctl_number(const std::string& name);
 
-// The addresses of symbols in /proc/kallsyms, in the order asked for; 0 where a symbol is absent or hidden from us.
-std::vector<uint64_t> kernel_symbols(const std::vector<std::string_view>& names);
+// How often the kernel samples at most, in Hz. It lowers this by itself when sampling takes too long.
+uint64_t max_sample_rate();
+
+// Where the kernel's code is, _text to _etext; nothing when the addresses are hidden from us.
+struct KernelText {
+  uint64_t start = 0;
+  uint64_t size = 0;
+};
+std::optional<KernelText> kernel_text();
 
 struct KernelModule {
   std::string name;

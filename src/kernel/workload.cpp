@@ -68,6 +68,7 @@ base::Result<Workload> Workload::fork(const std::vector<std::string>& arguments)
   Workload workload;
   workload.pid_ = pid;
   workload.go_ = std::move(go.write);
+  workload.go_read_ = std::move(go.read);
   workload.failure_ = std::move(failure.read);
   return workload;
 }
@@ -75,6 +76,7 @@ base::Result<Workload> Workload::fork(const std::vector<std::string>& arguments)
 Workload::Workload(Workload&& other) noexcept
     : pid_(std::exchange(other.pid_, -1)),
       go_(std::move(other.go_)),
+      go_read_(std::move(other.go_read_)),
       failure_(std::move(other.failure_)),
       started_(other.started_),
       status_(other.status_) {}
@@ -90,6 +92,7 @@ int Workload::start() {
   const char byte = 1;
   if (::write(go_.get(), &byte, 1) != 1) return errno;
   go_.reset();
+  go_read_.reset();
   int error = 0;
   ssize_t got;
   while ((got = ::read(failure_.get(), &error, sizeof error)) < 0 && errno == EINTR) {

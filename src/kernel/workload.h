@@ -38,6 +38,7 @@ class Workload {
   Workload() = default;
   pid_t pid_ = -1;
   base::FileDescriptor go_;       // a byte written here starts the child
+  base::FileDescriptor go_read_;  // the child's end, kept so that writing to a child that died is no SIGPIPE
   base::FileDescriptor failure_;  // the errno of a failed exec comes here; end of file: exec succeeded
   bool started_ = false;
   std::optional<int> status_;

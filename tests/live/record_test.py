@@ -19,6 +19,7 @@ TEPHRA = os.path.abspath(os.environ.get("TEPHRA", os.path.join(ROOT, "build", "r
 PROGRAMS = os.path.join(os.path.dirname(TEPHRA), "programs")
 SPIN = os.path.join(PROGRAMS, "spin")
 FAMILY = os.path.join(PROGRAMS, "family")
+STORM = os.path.join(PROGRAMS, "thread_storm")
 FAULTS = os.path.join(PROGRAMS, "touch_pages")
 PERFPARSER = "/usr/lib/x86_64-linux-gnu/libexec/hotspot-perfparser"
 KILLS = 50 if os.environ.get("TEPHRA_FULL") else 8
@@ -62,6 +63,7 @@ class RecordTest(unittest.TestCase):
         self.assertEqual(result.returncode, status, result.stderr)
         found = SUMMARY.search(result.stderr)
         self.assertIsNotNone(found, result.stderr)
+        self.seconds = float(found[3])
         return int(found[1]), int(found[4]), found[2]
 
     def fails(self, *words, status, says):
@@ -216,6 +218,26 @@ class Samples(RecordTest):
         self.assertIn("sample_stack_user: 4096", attributes)
         self.assertIn("exclude_callchain_user: 1", attributes)
         self.assertRegex(self.perf_script("-F", "ip,sym", "--no-inline"), r"work\n.*heavy\n.*main")
+
+    def test_the_kernel_is_mapped_where_perf_says(self):
+        self.need_root()
+        self.need_perf()
+        self.record("-e", "cpu-clock", "--", "true")
+        other = os.path.join(self.folder, "perf.data")
+        run(["perf", "record", "-q", "-e", "cpu-clock", "-o", other, "true"])
+        line = re.compile(r"PERF_RECORD_MMAP -1/0:.*_text")
+        ours = line.search(self.perf_script("--show-mmap-events"))
+        theirs = line.search(self.perf_script("--show-mmap-events", path=other))
+        self.assertEqual(ours[0], theirs[0])
+
+    def test_a_process_that_starts_threads_all_the_time(self):
+        process = subprocess.Popen([STORM, "1500"])
+        self.addCleanup(process.wait)
+        time.sleep(0.2)
+        samples, _, _ = self.record("-p", str(process.pid), "-F", "1000", "-e", "cpu-clock", "--", "sleep", "0.5")
+        # Events that threads have twice would show as more samples than there is CPU time.
+        self.assertGreater(samples, 50)
+        self.assertLess(samples, self.seconds * 1000 * os.cpu_count() * 1.1 + 50)
 
     def test_build_ids_are_stored(self):
         self.need_perf()
