@@ -30,7 +30,7 @@ void declare(CLI::App& parser, ScriptArguments& arguments) {
                   "print these fields, or the usual ones with +FIELD and -FIELD; 'trace:FIELD,…' for one type of "
                   "event: comm, tid, pid, time, cpu, period, event, trace, ip, sym, symoff, dso, srcline")
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
-      ->expected(1)
+      ->allow_extra_args(false)
       ->type_name("FIELD,…");
   parser.add_flag("-G,--hide-call-graph", arguments.hide_call_graph, "one line a sample, without its call chain");
   parser.add_flag("--ns", arguments.script.nanoseconds, "times with nanoseconds");
