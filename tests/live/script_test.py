@@ -97,6 +97,12 @@ class ScriptTest(OracleTest):
         self.compare(path, "-F", "+ip,+sym")
         self.compare(self.recording("tracepoint_stacks", "-a", "-g", "-e", "sched:sched_switch"))
 
+    def test_tracepoints_that_name_kernel_functions(self):
+        if os.geteuid() != 0:
+            self.skipTest("needs root")
+        text = self.compare(self.recording("kmalloc", "-a", "-e", "kmem:kmalloc,timer:hrtimer_start"))
+        self.assertRegex(text, r" call_site=[a-z_]\w*\+0x[0-9a-f]+ | function=[a-z_]\w* ")
+
     def test_fields(self):
         for fields in ("comm,pid,tid,time,ip,sym", "comm,ip", "-period", "+pid", "comm,tid,event,ip,sym,symoff,dso",
                        "comm,time,event"):
