@@ -1,10 +1,15 @@
+#include <linux/perf_event.h>
 #include <unistd.h>
+
+#include <algorithm>
+#include <unordered_map>
 
 #include "base/file.h"
 #include "cli/arguments.h"
 #include "cli/command.h"
 #include "cli/input.h"
 #include "formats/format.h"
+#include "model/profile_assembler.h"
 #include "stream/tracepoint_format.h"
 #include "views/script_text.h"
 
@@ -30,7 +35,7 @@ void declare(CLI::App& parser, ScriptArguments& arguments) {
                   "print these fields, or the usual ones with +FIELD and -FIELD; 'trace:FIELD,…' for one type of "
                   "event: comm, tid, pid, time, cpu, period, event, trace, ip, sym, symoff, dso, srcline")
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
-      ->expected(1)
+      ->allow_extra_args(false)
       ->type_name("FIELD,…");
   parser.add_flag("-G,--hide-call-graph", arguments.hide_call_graph, "one line a sample, without its call chain");
   parser.add_flag("--ns", arguments.script.nanoseconds, "times with nanoseconds");
@@ -60,15 +65,56 @@ class Output {
   base::Status status_;
 };
 
+// The kernel addresses that tracepoints of the recording print by name.
+std::vector<uint64_t> kernel_addresses(const stream::Recording& recording, const stream::SampleFilter& filter,
+                                       const stream::TracepointFormats& formats) {
+  std::vector<char> wanted;
+  for (const stream::RecordedEvent& event : recording.events) {
+    wanted.push_back(event.layout.type == PERF_TYPE_TRACEPOINT && formats.prints_kernel_names(event.layout.config));
+  }
+  std::vector<uint64_t> addresses;
+  if (std::find(wanted.begin(), wanted.end(), 1) == wanted.end()) return addresses;
+  stream::for_each_sample(recording, filter, [&](const stream::Sample& sample) {
+    const uint32_t event = sample.origin.event;
+    if (wanted[event]) formats.collect_kernel_addresses(recording.events[event].layout.config, sample.raw, addresses);
+  });
+  std::sort(addresses.begin(), addresses.end());
+  addresses.erase(std::unique(addresses.begin(), addresses.end()), addresses.end());
+  return addresses;
+}
+
+// Names addresses as those of the recording's kernel, whose mapping `profile` knows.
+void name_kernel_addresses(const std::vector<uint64_t>& addresses, const model::Profile& profile,
+                           stream::TracepointFormats& formats) {
+  const auto kernel = std::find_if(profile.mappings.begin(), profile.mappings.end(),
+                                   [](const model::Mapping& m) { return m.kind == model::CodeKind::kKernel; });
+  if (addresses.empty() || kernel == profile.mappings.end()) return;
+  model::ProfileAssembler assembler;
+  model::Mapping mapping = *kernel;
+  mapping.path = assembler.string(profile.text(kernel->path));
+  const model::MappingId image = assembler.mapping(mapping);
+  for (const uint64_t address : addresses) assembler.stack({}, assembler.frame({.mapping = image, .address = address}));
+  assembler.facts() = profile.facts;
+  const model::Profile named = symbols::symbolize(std::move(assembler).finish(), {});
+  std::unordered_map<uint64_t, stream::TracepointFormats::KernelName> names;
+  for (const model::Frame& frame : named.frames) {
+    const model::Function& function = named.functions[frame.function];
+    if (!function.named) continue;
+    names[frame.address] = {std::string(named.text(function.name)), frame.address - frame.symbol_offset};
+  }
+  formats.use_kernel_names(std::move(names));
+}
+
 base::Result<int> print_samples(const ScriptArguments& arguments, const stream::Recording& recording) {
   TEPHRA_TRY(stream::BuildOptions build, build_options(arguments.input));
   build.keep_every_sample = true;
   views::ScriptOptions options = arguments.script;
   TEPHRA_TRY(options.fields, views::select_script_fields(recording, arguments.fields, options.call_chains));
-  TEPHRA_TRY(const auto formats, stream::TracepointFormats::parse(recording.tracing_data));
+  TEPHRA_TRY(auto formats, stream::TracepointFormats::parse(recording.tracing_data));
 
   const model::Profile profile = symbols::symbolize(stream::build_profile(recording, build), arguments.input.symbols);
   const analysis::Verdict verdict = analysis::judge(profile);
+  name_kernel_addresses(kernel_addresses(recording, build.filter, formats), profile, formats);
   Output output;
   if (arguments.header) output.write(views::script_header(recording, profile.facts, analysis::one_line(verdict)));
   views::ScriptWriter writer(recording, profile, formats, std::move(options),

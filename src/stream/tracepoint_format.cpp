@@ -12,6 +12,9 @@ namespace {
 
 constexpr std::string_view kMagic("\x17\x08\x44tracing", 10);
 
+// The upper half of the address space, on the machines with one.
+constexpr uint64_t kLowestKernelAddress = 0xffff'8000'0000'0000;
+
 // A length in the file, then that many bytes.
 template <class Length>
 base::Bytes sized(base::ByteReader& reader) {
@@ -46,6 +49,22 @@ bool field_within(const tep_format_field& field, base::Bytes raw) {
     return base::as_text(raw.subspan(begin, length)).find('\0') != std::string_view::npos;
   }
   return true;
+}
+
+tep_event* find_event(tep_handle* handle, uint64_t id) {
+  if (id > static_cast<uint64_t>(std::numeric_limits<int>::max())) return nullptr;
+  return tep_find_event(handle, static_cast<int>(id));
+}
+
+// libtraceevent finds the number of a sample's event where the first description has it, without looking whether the
+// sample is that long.
+bool types_are_in_place(tep_handle* handle) {
+  const tep_event* first = tep_get_event(handle, 0);
+  if (first == nullptr) return true;
+  for (const tep_format_field* field = first->format.common_fields; field != nullptr; field = field->next) {
+    if (std::string_view(field->name) == "common_type") return field->offset == 0 && field->size == sizeof(uint16_t);
+  }
+  return false;
 }
 
 bool fields_within(const tep_format_field* field, base::Bytes raw) {
@@ -93,6 +112,9 @@ base::Result<TracepointFormats> TracepointFormats::parse(base::Bytes tracing_dat
     for (uint32_t left = reader.u32(); left > 0 && reader.ok(); --left) formats.add(sized<uint64_t>(reader), system);
   }
   sized<uint32_t>(reader);  // kernel symbols, which perf leaves empty
+  if (!types_are_in_place(handle)) {
+    return base::failed("cannot read the tracepoint formats", "", "their samples do not begin with the event's number");
+  }
   const std::string printk(base::as_text(sized<uint32_t>(reader)));
   if (!printk.empty()) tep_parse_printk_formats(handle, printk.c_str());
   return formats;
@@ -105,9 +127,43 @@ void TracepointFormats::add(base::Bytes description, const std::string& system) 
   if (tep_parse_event(handle_.get(), text.c_str(), text.size(), system.c_str()) == 0) ++size_;
 }
 
+bool TracepointFormats::prints_kernel_names(uint64_t id) const {
+  const tep_event* event = find_event(handle_.get(), id);
+  if (event == nullptr || event->print_fmt.format == nullptr) return false;
+  const std::string_view format = event->print_fmt.format;
+  for (const auto* directive : {"%ps", "%pS", "%pf", "%pF"}) {
+    if (format.find(directive) != std::string_view::npos) return true;
+  }
+  return false;
+}
+
+void TracepointFormats::collect_kernel_addresses(uint64_t id, base::Bytes raw, std::vector<uint64_t>& addresses) const {
+  const tep_event* event = find_event(handle_.get(), id);
+  if (event == nullptr) return;
+  for (const tep_format_field* field = event->format.fields; field != nullptr; field = field->next) {
+    if (field->size != sizeof(uint64_t) || !field_within(*field, raw)) continue;
+    const auto value = base::load<uint64_t>(raw.data() + field->offset);
+    if (value >= kLowestKernelAddress) addresses.push_back(value);
+  }
+}
+
+void TracepointFormats::use_kernel_names(KernelNames names) {
+  names_ = std::make_unique<KernelNames>(std::move(names));
+  tep_set_function_resolver(handle_.get(), resolve, names_.get());
+}
+
+char* TracepointFormats::resolve(void* names, unsigned long long* address, char** module) {
+  const auto& known = *static_cast<const KernelNames*>(names);
+  const auto found = known.find(*address);
+  if (found == known.end()) return nullptr;
+  *address = found->second.start;
+  *module = nullptr;
+  return const_cast<char*>(found->second.name.c_str());  // only read
+}
+
 bool TracepointFormats::append(uint64_t id, int32_t cpu, base::Bytes raw, std::string& out) const {
-  if (id > static_cast<uint64_t>(std::numeric_limits<int>::max()) || !fits_int(raw)) return false;
-  tep_event* event = tep_find_event(handle_.get(), static_cast<int>(id));
+  if (!fits_int(raw)) return false;
+  tep_event* event = find_event(handle_.get(), id);
   if (event == nullptr || event->format.nr_common == 0 || !fields_within(event->format.common_fields, raw) ||
       !fields_within(event->format.fields, raw)) {
     return false;
@@ -116,6 +172,8 @@ bool TracepointFormats::append(uint64_t id, int32_t cpu, base::Bytes raw, std::s
   record.cpu = cpu;
   record.data = const_cast<std::byte*>(raw.data());  // only read
   record.size = static_cast<int>(raw.size());
+  // The fields that were checked must be those that are printed.
+  if (raw.size() < sizeof(uint16_t) || base::load<uint16_t>(raw.data()) != id) return false;
   trace_seq text;
   trace_seq_init(&text);
   tep_print_event(handle_.get(), &text, &record, "%s", TEP_PRINT_INFO);

@@ -1,8 +1,10 @@
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <string>
-#include <string_view>
+#include <unordered_map>
+#include <vector>
 
 #include "base/bytes.h"
 #include "base/result.h"
@@ -23,6 +25,16 @@ class TracepointFormats {
   TracepointFormats& operator=(TracepointFormats&&) noexcept;
   ~TracepointFormats();
 
+  // Some events print kernel addresses by name. Before their samples are printed, collect the addresses that they hold,
+  // look them up, and hand the names over; without names the addresses themselves are printed.
+  bool prints_kernel_names(uint64_t id) const;
+  void collect_kernel_addresses(uint64_t id, base::Bytes raw, std::vector<uint64_t>& addresses) const;
+  struct KernelName {
+    std::string name;
+    uint64_t start = 0;  // of the function
+  };
+  void use_kernel_names(std::unordered_map<uint64_t, KernelName> names);
+
   // How many events are described.
   size_t size() const { return size_; }
 
@@ -34,10 +46,14 @@ class TracepointFormats {
   struct Free {
     void operator()(tep_handle* handle) const;
   };
+  using KernelNames = std::unordered_map<uint64_t, KernelName>;
+
   explicit TracepointFormats(tep_handle* handle) : handle_(handle) {}
+  static char* resolve(void* names, unsigned long long* address, char** module);
   void add(base::Bytes description, const std::string& system);
 
   std::unique_ptr<tep_handle, Free> handle_;
+  std::unique_ptr<KernelNames> names_;  // libtraceevent keeps its address
   size_t size_ = 0;
 };
 

@@ -36,6 +36,8 @@ class TextTable {
   std::vector<std::string> dots() const {
     std::vector<std::string> cells;
     for (const Column& column : columns_) cells.emplace_back(column.width, '.');
+    // The last column is not followed by another: a line of dots under one endless name helps nobody.
+    if (!cells.empty()) cells.back().resize(std::min<size_t>(cells.back().size(), 60));
     return cells;
   }
 
