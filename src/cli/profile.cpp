@@ -119,7 +119,10 @@ struct Subject {
 
 Subject subject_of(const collect::Target& target, const Flags& flags, const collect::RecordSummary& summary) {
   if (target.all_cpus) return {"all", 0};
-  if (!flags.command.empty()) return {flags.command.substr(0, flags.command.find(' ')), summary.program_pid};
+  if (!flags.command.empty()) {
+    const std::string_view first_word = std::string_view(flags.command).substr(0, flags.command.find(' '));
+    return {std::string(base::path_base_name(first_word)), summary.program_pid};
+  }
   if (!target.command.empty()) return {std::string(base::path_base_name(target.command[0])), summary.program_pid};
   const int id = target.processes.empty() ? target.threads[0] : target.processes[0];
   const auto status = kernel::task_status(id);
@@ -132,9 +135,54 @@ std::string file_stem(const Flags& flags, const Subject& subject) {
                      subject.pid, fmt::localtime(now));
 }
 
+// CPU time that the target used so far; a program we start is one of our children. Nothing for the whole machine.
+double cpu_seconds_of(const collect::Target& target) {
+  double seconds = 0;
+  if (!target.command.empty()) {
+    rusage usage{};
+    ::getrusage(RUSAGE_CHILDREN, &usage);
+    for (const timeval& time : {usage.ru_utime, usage.ru_stime}) {
+      seconds += static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_usec) * 1e-6;
+    }
+  }
+  for (const pid_t pid : target.processes) seconds += kernel::cpu_seconds(pid).value_or(0);
+  for (const pid_t tid : target.threads) seconds += kernel::cpu_seconds(tid).value_or(0);
+  return seconds;
+}
+
+struct Recorded {
+  collect::RecordSummary summary;
+  double cpu_seconds = 0;  // that the target used meanwhile
+  std::string stem;        // of the files, the recording's among them; empty when nothing was sampled
+};
+
+// Records under a temporary name, since the name tells the process id, which a program has only once it runs.
+base::Result<Recorded> record(collect::RecordOptions options, const Flags& flags) {
+  TEPHRA_CHECK_OK(base::make_folder(flags.folder));
+  options.output = fmt::format("{}/.recording-{}.perf.data", flags.folder, ::getpid());
+  const double cpu_before = cpu_seconds_of(options.target);
+  // A process may be gone, or be called otherwise, once it was recorded.
+  const Subject before = options.target.command.empty() ? subject_of(options.target, flags, {}) : Subject{};
+  Recorded recorded;
+  TEPHRA_TRY(recorded.summary, collect::record(options, progress_on_terminal(flags.input.quiet)));
+  recorded.cpu_seconds = cpu_seconds_of(options.target) - cpu_before;
+  if (recorded.summary.start_error != 0) return recorded;
+  if (recorded.summary.samples == 0) {
+    ::unlink(options.output.c_str());
+    return recorded;
+  }
+  const bool program = !options.target.command.empty();
+  recorded.stem = file_stem(flags, program ? subject_of(options.target, flags, recorded.summary) : before);
+  if (::rename(options.output.c_str(), (recorded.stem + ".perf.data").c_str()) != 0) {
+    return base::system_error("cannot write", recorded.stem + ".perf.data", errno);
+  }
+  return recorded;
+}
+
 // Why nothing was sampled, and what to try instead.
-base::Error explain_no_samples(const collect::RecordOptions& options, const collect::RecordSummary& summary,
-                               double cpu_seconds) {
+base::Error explain_no_samples(const collect::RecordOptions& options, const Recorded& recorded) {
+  const collect::RecordSummary& summary = recorded.summary;
+  const double cpu_seconds = recorded.cpu_seconds;
   const std::string rate =
       options.sampling.frequency ? fmt::format("{} Hz", *options.sampling.frequency) : "this period";
   const auto& target = options.target;
@@ -158,47 +206,6 @@ base::Error explain_no_samples(const collect::RecordOptions& options, const coll
   return base::failed("no samples", "",
                       fmt::format("what was profiled was idle: it used no CPU in {:.1f} s", summary.seconds),
                       "Try while it is busy, with a longer -d, or the whole machine: tephra profile -a.");
-}
-
-// CPU time that the target used so far; a program we start is one of our children. Nothing for the whole machine.
-double cpu_seconds_of(const collect::Target& target) {
-  double seconds = 0;
-  if (!target.command.empty()) {
-    rusage usage{};
-    ::getrusage(RUSAGE_CHILDREN, &usage);
-    for (const timeval& time : {usage.ru_utime, usage.ru_stime}) {
-      seconds += static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_usec) * 1e-6;
-    }
-  }
-  for (const pid_t pid : target.processes) seconds += kernel::cpu_seconds(pid).value_or(0);
-  for (const pid_t tid : target.threads) seconds += kernel::cpu_seconds(tid).value_or(0);
-  return seconds;
-}
-
-struct Recorded {
-  collect::RecordSummary summary;
-  std::string stem;  // of the files, the recording's among them
-};
-
-// Records under a temporary name, since the name tells the process id, which a program has only once it runs.
-base::Result<Recorded> record(collect::RecordOptions options, const Flags& flags) {
-  TEPHRA_CHECK_OK(base::make_folder(flags.folder));
-  options.output = fmt::format("{}/.recording-{}.perf.data", flags.folder, ::getpid());
-  const double cpu_before = cpu_seconds_of(options.target);
-  const Subject before = options.target.command.empty() ? subject_of(options.target, flags, {}) : Subject{};
-  TEPHRA_TRY(auto summary, collect::record(options, progress_on_terminal(flags.input.quiet)));
-  Recorded recorded{std::move(summary), {}};
-  if (recorded.summary.start_error != 0) return recorded;
-  if (recorded.summary.samples == 0) {
-    ::unlink(options.output.c_str());
-    return explain_no_samples(options, recorded.summary, cpu_seconds_of(options.target) - cpu_before);
-  }
-  recorded.stem =
-      file_stem(flags, options.target.command.empty() ? before : subject_of(options.target, flags, recorded.summary));
-  if (::rename(options.output.c_str(), (recorded.stem + ".perf.data").c_str()) != 0) {
-    return base::system_error("cannot write", recorded.stem + ".perf.data", errno);
-  }
-  return recorded;
 }
 
 base::Result<Input> draw(const std::string& stem, const Flags& flags) {
@@ -225,12 +232,15 @@ void show(const Input& input, const Recorded& recorded, const Flags& flags) {
 }
 
 base::Result<int> record_and_draw(const collect::RecordOptions& options, const Flags& flags) {
-  TEPHRA_TRY(const Recorded recorded, record(options, flags));
-  if (recorded.summary.start_error != 0) return report_start_error(options.target, recorded.summary);
-  TEPHRA_TRY(const Input input, draw(recorded.stem, flags));
-  show(input, recorded, flags);
-  const bool bad = flags.input.strict && input.verdict.grade != analysis::Grade::kGood;
-  return bad ? kExitBadVerdict : recorded.summary.program_status;
+  const auto recorded = record(options, flags);
+  if (!recorded) return own_failure(options.target, recorded.error());
+  if (recorded->summary.start_error != 0) return report_start_error(options.target, recorded->summary);
+  if (recorded->stem.empty()) return explain_no_samples(options, *recorded);
+  const auto input = draw(recorded->stem, flags);
+  if (!input) return own_failure(options.target, input.error());
+  show(*input, *recorded, flags);
+  const bool bad = flags.input.strict && input->verdict.grade != analysis::Grade::kGood;
+  return bad ? kExitBadVerdict : recorded->summary.program_status;
 }
 
 base::Result<int> profile(std::span<const std::string> arguments) {

@@ -1,5 +1,6 @@
 """Live tests of reading and folding: what tephra makes of recordings, beside what perf makes of them."""
 
+import re
 import subprocess
 import unittest
 
@@ -18,8 +19,14 @@ class AgainstPerf(LiveTest):
         theirs = fold_perf_script(script.stdout)
         ours = self.folded("--no-inline", data)
         self.assertGreater(sum(theirs.values()), 50)
-        self.assertEqual(known(ours), known(theirs))
         self.assertEqual(sum(ours.values()), sum(theirs.values()))
+        # Where the kernel could not walk a stack, perf prints a sample without any frame; tephra knows the leaf. So for
+        # the threads where that happened, stacks of at most one frame are compared by their sum.
+        bare = {stack for stack in theirs if ";" not in stack}
+        sums = [sum(counts.pop(stack) for stack in list(counts)
+                    if stack.count(";") <= 1 and stack.split(";")[0] in bare) for counts in (ours, theirs)]
+        self.assertEqual(sums[0], sums[1])
+        self.assertEqual(known(ours), known(theirs))
 
     def test_two_functions(self):
         self.need_perf()
@@ -126,9 +133,14 @@ class OwnRecordings(LiveTest):
         self.assertNotIn("chain::", result.stdout)
 
     def test_events_are_kept_apart(self):
-        data = self.record("-e", "cpu-clock:u,page-faults:u", "-c", "1000000", "-g", "--", program("touch_pages"))
-        result = self.tephra("fold", data)
-        self.assertIn("--event-filter", result.stderr)
+        data = self.record("-e", "cpu-clock:u,page-faults:u", "-F", "999", "-g", "--", program("family"), "200")
+        first = self.tephra("fold", data)
+        events = {name: self.folded("--event-filter", name, data) for name in ("cpu-clock:u", "page-faults:u")}
+        shown = re.search(r"showing event (\S+);", first.stderr)[1]
+        self.assertEqual(parse_folded(first.stdout), events[shown])
+        for counts in events.values():
+            self.assertGreater(sum(counts.values()), 0)
+        self.assertNotEqual(*events.values())
 
 
 class BadInput(LiveTest):
@@ -168,14 +180,15 @@ class BadInput(LiveTest):
     def test_wrong_words(self):
         for words in (["fold", "--nonsense"], ["nonsense"], ["fold", "--time", "x,y", "f"], ["flame", "--width", "z"]):
             with self.subTest(words=words):
-                open(self.path("f"), "w").write("a;b 1\n")
+                self.make("f", b"a;b 1\n")
                 result = self.tephra(*words, status=2)
                 self.assertEqual(len(result.stderr.strip().splitlines()), 1, result.stderr)
 
     def test_truncated_at_any_byte(self):
         data = self.path("own.data")
         self.tephra("record", "-q", "-e", "cpu-clock:u", "-F", "1000", "-g", "-o", data, "--", program("spin"), "200")
-        whole = open(data, "rb").read()
+        with open(data, "rb") as file:
+            whole = file.read()
         samples = sum(self.folded(data).values())
         for size in range(0, len(whole), max(1, len(whole) // 40)):
             path = self.make("cut", whole[:size])
