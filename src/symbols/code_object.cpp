@@ -1,5 +1,8 @@
 #include "symbols/code_object.h"
 
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+
 #include <algorithm>
 
 #include "symbols/debug_file.h"
@@ -17,12 +20,26 @@ bool same_build_id(base::Bytes a, base::Bytes b) {
   return !a.empty() && std::ranges::equal(a, b.first(a.size())) && std::ranges::all_of(b.subspan(a.size()), is_zero);
 }
 
+// Whether another file of the same filesystem is at `path` now. Devices tell nothing when they differ: layered
+// filesystems show another one to the kernel than to programs.
+bool was_replaced(const std::string& path, const model::FileIdentity& recorded) {
+  struct stat now {};
+  if (recorded.inode == 0 || ::stat(path.c_str(), &now) != 0) return false;
+  const uint64_t device = uint64_t{major(now.st_dev)} << 32 | minor(now.st_dev);
+  return recorded.device == device && recorded.inode != now.st_ino;
+}
+
 }  // namespace
 
-std::unique_ptr<CodeObject> CodeObject::open(const std::string& path, const model::BuildId& build_id, Reason& why_not) {
+std::unique_ptr<CodeObject> CodeObject::open(const std::string& path, const model::BuildId& build_id,
+                                             const model::FileIdentity& identity, Reason& why_not) {
   auto file = open_regular(path);
   if (!file) {
     why_not = Reason::file_missing;
+    return nullptr;
+  }
+  if (build_id.empty() && was_replaced(path, identity)) {
+    why_not = Reason::build_id_mismatch;
     return nullptr;
   }
   auto object = parse(file->bytes(), build_id, why_not);

@@ -17,11 +17,11 @@ namespace tephra::symbols {
 // symbols. One thread at a time.
 class CodeObject {
  public:
-  // Opens the file at `path` if it is the one with `build_id` (empty: unknown, any). Null when it is not; `why_not`
-  // then says why.
+  // Opens the file at `path` if it is the one that ran: the one with `build_id`, or where that is empty, one that is
+  // not plainly another file than `identity`. Null when it is not; `why_not` then says why.
   static std::unique_ptr<CodeObject> open(const std::string& path, const model::BuildId& build_id,
-                                          model::Reason& why_not);
-  // A code object in memory, which must outlive it: the vDSO. Null as above.
+                                          const model::FileIdentity& identity, model::Reason& why_not);
+  // A code object in memory, which must outlive it: the vDSO. Null when it has another build id.
   static std::unique_ptr<CodeObject> view(base::Bytes image, const model::BuildId& build_id, model::Reason& why_not);
 
   const objects::ElfFile& elf() const { return elf_; }

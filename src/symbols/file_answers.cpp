@@ -1,5 +1,7 @@
 #include "symbols/file_answers.h"
 
+#include <sys/utsname.h>
+
 #include <algorithm>
 #include <array>
 #include <unordered_map>
@@ -41,14 +43,27 @@ bool is_entry(std::string_view symbol) {
   return std::ranges::find(kEntries, symbol.substr(0, symbol.find('@'))) != kEntries.end();
 }
 
+// Whether a recording may be of this host and its running kernel, as far as it says.
+bool is_of_this_host(const model::RecordingFacts& facts) {
+  utsname here{};
+  if (::uname(&here) != 0) return false;
+  return (facts.host.empty() || facts.host == here.nodename) &&
+         (facts.os_release.empty() || facts.os_release == here.release);
+}
+
 // The frames of one opened code object.
 class FileAnswers {
  public:
   FileAnswers(const Profile& profile, const Mapping& mapping, const Options& options)
       : profile_(profile), options_(options), path_(profile.text(mapping.path)) {
     file_name_ = path_.substr(path_.rfind('/') + 1);
-    object_ = mapping.kind == model::CodeKind::kVdso ? CodeObject::view(own_vdso(), mapping.build_id, refusal_)
-                                                     : CodeObject::open(path_, mapping.build_id, refusal_);
+    if (mapping.kind != model::CodeKind::kVdso) {
+      object_ = CodeObject::open(path_, mapping.build_id, mapping.file, refusal_);
+    } else if (mapping.build_id.empty() && !is_of_this_host(profile.facts)) {
+      refusal_ = Reason::build_id_mismatch;
+    } else {
+      object_ = CodeObject::view(own_vdso(), mapping.build_id, refusal_);
+    }
   }
 
   void answer(FrameId frame) {

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include <filesystem>
@@ -168,6 +169,19 @@ TEST_F(Symbolize, MissingFileAndOtherBuild) {
   EXPECT_EQ(names_of(mismatch)[1], "[unknown] nested_inlines+0x1250");
 }
 
+TEST_F(Symbolize, WithoutABuildIdAReplacedFileIsKnownByItsInode) {
+  struct stat info {};
+  ASSERT_EQ(::stat(kProgram.c_str(), &info), 0);
+  model::FileIdentity identity{uint64_t{major(info.st_dev)} << 32 | minor(info.st_dev), info.st_ino, 0};
+  Reason why{};
+  EXPECT_TRUE(CodeObject::open(kProgram, {}, identity, why));
+  ++identity.inode;
+  EXPECT_FALSE(CodeObject::open(kProgram, {}, identity, why));
+  EXPECT_EQ(why, Reason::build_id_mismatch);
+  ++identity.device;
+  EXPECT_TRUE(CodeObject::open(kProgram, {}, identity, why));
+}
+
 TEST_F(Symbolize, PipesAndFoldersAreNotRead) {
   ASSERT_EQ(::mkfifo(in_folder("pipe").c_str(), 0600), 0);
   EXPECT_EQ(symbolize(profile_of(in_folder("pipe"), {1}), {}).quality[Reason::file_missing], 5u);
@@ -248,7 +262,7 @@ TEST_F(Symbolize, ThreadsOfTheCLibraryEndAtClone) {
   }
   ASSERT_FALSE(libc.empty());
   Reason why{};
-  const auto object = CodeObject::open(libc, {}, why);
+  const auto object = CodeObject::open(libc, {}, {}, why);
   ASSERT_TRUE(object);
   const auto address_in_libc = [&](const std::string& name) {
     const auto lines = run_tool_lines(fmt::format("nm -D {} | grep -E ' {}(@.*)?$'", libc, name));
@@ -297,6 +311,9 @@ TEST_F(Symbolize, TheVdsoIsOurOwn) {
   ASSERT_NE(offset, 0u);
   const Profile named = symbolize(profile_of("[vdso]", {offset}, CodeKind::kVdso), {});
   EXPECT_NE(names_of(named)[0].find("clock_gettime"), std::string::npos);
+  Profile elsewhere = profile_of("[vdso]", {offset}, CodeKind::kVdso);
+  elsewhere.facts.host = "another-host.invalid";
+  EXPECT_EQ(symbolize(elsewhere, {}).quality[Reason::build_id_mismatch], 5u);
   const model::BuildId other(base::as_bytes("01234567890123456789"));
   EXPECT_EQ(symbolize(profile_of("[vdso]", {offset}, CodeKind::kVdso, other), {}).quality[Reason::build_id_mismatch],
             5u);
