@@ -231,8 +231,9 @@ class Samples(RecordTest):
         self.assertEqual(ours[0], theirs[0])
 
     def test_a_process_that_starts_threads_all_the_time(self):
-        process = subprocess.Popen([STORM, "1500"])
+        process = subprocess.Popen([STORM, "20000"])
         self.addCleanup(process.wait)
+        self.addCleanup(process.kill)
         time.sleep(0.2)
         samples, _, _ = self.record("-p", str(process.pid), "-F", "1000", "-e", "cpu-clock", "--", "sleep", "0.5")
         # Events that threads have twice would show as more samples than there is CPU time.
