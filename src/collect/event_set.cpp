@@ -15,10 +15,12 @@ namespace {
 
 constexpr size_t kSmallestRing = 32 << 10;
 
-base::Error no_rights(const std::string& event, const std::string& scope, const kernel::Privileges& held) {
-  return base::failed("cannot record " + event + scope, "",
+base::Error no_rights(const std::string& what, const kernel::Privileges& held, int enough) {
+  return base::failed("cannot record " + what, "",
                       fmt::format("no permission (perf_event_paranoid is {})", held.paranoid),
-                      "Run as root or with CAP_PERFMON, or have root run 'sysctl kernel.perf_event_paranoid=-1'.");
+                      fmt::format("Run as root or with CAP_PERFMON, or have root run 'sysctl "
+                                  "kernel.perf_event_paranoid={}'.",
+                                  enough));
 }
 
 base::Error no_kernel_rights(const std::string& event, const kernel::Privileges& held) {
@@ -147,11 +149,11 @@ base::Error EventSet::explain(const PlannedEvent& event, pid_t tid, int error_nu
   switch (error_number) {
     case EACCES:
     case EPERM:
-      if (tid == -1) return no_rights(name, " on all CPUs", held);
-      if (event.spec.tracepoint() && !held.may_read_raw_tracepoints()) return no_rights(name, "", held);
+      if (tid == -1) return no_rights("everything on the CPUs", held, 0);
+      if (event.spec.tracepoint() && !held.may_read_raw_tracepoints()) return no_rights(name, held, -1);
       if (!event.attr.exclude_kernel && !held.may_profile_kernel()) return no_kernel_rights(name, held);
       if (tid > 0 && held.paranoid < 3) return foreign_task(tid);
-      return no_rights(name, "", held);
+      return no_rights(name, held, 1);
     case ENOENT:
     case ENODEV:
     case EOPNOTSUPP:
