@@ -4,26 +4,27 @@
 #ifndef TEPHRA_ABI_QUALITY_REASONS_H
 #define TEPHRA_ABI_QUALITY_REASONS_H
 
-#define TEPHRA_QUALITY_REASONS(X)                                                                                   \
-  /* counted in samples */                                                                                          \
-  X(stacks_not_recorded, "the recording holds no call stacks")                                                      \
-  X(stack_copy_not_unwound, "a copy of the user stack was recorded and not unwound")                                \
-  X(depth_limit, "the stack reached the kernel's depth limit and was cut")                                          \
-  X(root_not_reached, "the stack ends before an outermost frame")                                                   \
-  X(leaf_without_frame, "the leaf had not set up its frame, so its direct caller is missing")                       \
-  X(user_stack_missing, "a sample of a user thread has no user frames")                                             \
-  /* counted in frames, weighted by samples */                                                                      \
-  X(address_not_mapped, "the address belongs to no known mapping")                                                  \
-  X(file_missing, "the mapped file is not here any more")                                                           \
-  X(build_id_mismatch, "the file on disk is not the one that ran")                                                  \
-  X(no_symbol, "the file has no symbol at the address")                                                             \
-  X(kernel_symbols_hidden, "kernel symbol addresses are hidden from this user")                                     \
-  X(kernel_mismatch, "the recording is of another kernel or another boot")                                          \
-  X(jit_code_unnamed, "generated code without a map of names")                                                      \
-  /* counted in records */                                                                                          \
-  X(malformed_records, "records that could not be read and were skipped")                                           \
-  X(unknown_records, "records of a type that is not known")                                                         \
-  X(unknown_event, "samples whose event is not described in the file")                                              \
+#define TEPHRA_QUALITY_REASONS(X)                                                                               \
+  /* counted in samples */                                                                                      \
+  X(stacks_not_recorded, "the recording holds no call stacks")                                                  \
+  X(stack_copy_not_unwound, "a copy of the user stack was recorded and not unwound")                            \
+  X(depth_limit, "the stack reached the kernel's depth limit and was cut")                                      \
+  X(root_not_reached, "the stack ends before an outermost frame")                                               \
+  X(leaf_without_frame, "the leaf had not set up its frame, so its direct caller is missing")                   \
+  X(caller_without_frame, "a caller inside the stack keeps no frame pointer, so its own caller may be missing") \
+  X(user_stack_missing, "a sample of a user thread has no user frames")                                         \
+  /* counted in frames, weighted by samples */                                                                  \
+  X(address_not_mapped, "the address belongs to no known mapping")                                              \
+  X(file_missing, "the mapped file is not here any more")                                                       \
+  X(build_id_mismatch, "the file on disk is not the one that ran")                                              \
+  X(no_symbol, "the file has no symbol at the address")                                                         \
+  X(kernel_symbols_hidden, "kernel symbol addresses are hidden from this user")                                 \
+  X(kernel_mismatch, "the recording is of another kernel or another boot")                                      \
+  X(jit_code_unnamed, "generated code without a map of names")                                                  \
+  /* counted in records */                                                                                      \
+  X(malformed_records, "records that could not be read and were skipped")                                       \
+  X(unknown_records, "records of a type that is not known")                                                     \
+  X(unknown_event, "samples whose event is not described in the file")                                          \
   X(file_truncated, "the file ends in the middle of a record or before its stated size")
 
 #endif

@@ -6,6 +6,7 @@
 #include <array>
 
 #include "analysis/verdict_limits.h"
+#include "base/units.h"
 
 namespace tephra::analysis {
 namespace {
@@ -18,12 +19,6 @@ using model::StackId;
 
 constexpr std::array<std::string_view, 7> kEntries{"_start",   "clone",        "clone3",      "__clone",
                                                    "__clone3", "start_thread", "thread_start"};
-
-std::string with_commas(uint64_t number) {
-  std::string digits = std::to_string(number);
-  for (size_t at = digits.size(); at > 3; at -= 3) digits.insert(at - 3, ",");
-  return digits;
-}
 
 std::string percent(double share) {
   if (share > 0.999 && share < 1) return "99.9 %";  // never round up to all
@@ -40,7 +35,13 @@ struct StackFacts {
   FrameId innermost_user;
   uint32_t frames = 0;
   uint32_t named = 0;
+  bool caller_without_frame = false;
 };
+
+// Whether the caller of whatever runs in `frame` may be missing from a stack taken by frame pointers.
+bool loses_its_caller(const Frame& frame) {
+  return (frame.facts & model::kFrameNotSetUp) && !(frame.facts & model::kOutermost);
+}
 
 std::vector<StackFacts> examine_stacks(const Profile& profile) {
   std::vector<StackFacts> facts(profile.stacks.size());
@@ -48,6 +49,11 @@ std::vector<StackFacts> examine_stacks(const Profile& profile) {
     const model::Stack& stack = profile.stacks[StackId{i}];
     StackFacts fact = facts[stack.parent.value];
     if (!stack.parent) fact.outermost = stack.frame;
+    // A row at the same address is an inlined function, not something that was called.
+    if (fact.innermost_user && fact.innermost_user != fact.outermost && !profile.frames[stack.frame].inlined) {
+      const bool lost = loses_its_caller(profile.frames[fact.innermost_user]);
+      fact.caller_without_frame = fact.caller_without_frame || (lost && !profile.in_kernel(stack.frame));
+    }
     if (!profile.in_kernel(stack.frame)) fact.innermost_user = stack.frame;
     ++fact.frames;
     fact.named += profile.functions[profile.frames[stack.frame].function].named;
@@ -76,9 +82,7 @@ bool is_rooted(const Profile& profile, const StackFacts& facts, size_t sample) {
 }
 
 bool is_caller_unsure(const Profile& profile, const StackFacts& facts) {
-  if (!facts.innermost_user) return false;
-  const uint8_t bits = profile.frames[facts.innermost_user].facts;
-  return (bits & model::kFrameNotSetUp) && !(bits & model::kOutermost);
+  return facts.innermost_user && loses_its_caller(profile.frames[facts.innermost_user]);
 }
 
 // Samples by the name of a module, for saying where something goes wrong.
@@ -87,7 +91,7 @@ using ByModule = std::map<std::string_view, uint64_t>;
 std::string_view module_name(const Profile& profile, FrameId frame) {
   const std::string_view path = profile.text(profile.mappings[profile.frames[frame].mapping].path);
   const std::string_view name = path.substr(path.rfind('/') + 1);
-  return name.empty() ? "memory without a file" : name;
+  return name.empty() ? "addresses outside every mapping" : name;
 }
 
 std::string worst(const ByModule& modules) {
@@ -105,6 +109,7 @@ struct Findings {
   uint64_t rooted = 0;
   uint64_t frames = 0;
   uint64_t named = 0;
+  uint64_t caller_without_frame = 0;
   ByModule unrooted_in;
   ByModule unsure_in;
   ByModule unnamed_in;
@@ -143,6 +148,7 @@ Findings examine(const Profile& profile, Verdict& verdict) {
       verdict.caller_unsure += count;
       findings.unsure_in[module_name(profile, facts.innermost_user)] += count;
     }
+    if (frame_pointers && facts.caller_without_frame) findings.caller_without_frame += count;
   }
   count_unnamed(profile, findings);
   return findings;
@@ -154,6 +160,7 @@ void collect_reasons(const Profile& profile, Verdict& verdict, const Findings& f
     quality[Reason::root_not_reached] += verdict.samples - findings.rooted;
   }
   quality[Reason::leaf_without_frame] += verdict.caller_unsure;
+  quality[Reason::caller_without_frame] += findings.caller_without_frame;
   for (size_t i = 0; i < model::kReasonCount; ++i) {
     if (quality.reasons[i] != 0) verdict.reasons[model::kReasonNames[i]] = quality.reasons[i];
   }
@@ -173,7 +180,7 @@ class Advisor {
           "Record again, and let the recorder end by itself or with Ctrl-C.");
     }
     if (count(Reason::malformed_records) > 0) {
-      add(fmt::format("{} records could not be read", with_commas(count(Reason::malformed_records))),
+      add(fmt::format("{} records could not be read", base::with_separators(count(Reason::malformed_records))),
           "Record again; if it happens again, the file was damaged on its way.");
     }
   }
@@ -185,11 +192,12 @@ class Advisor {
 
   void advise_on_loss() {
     if (verdict_.lost > 0) {
-      add(fmt::format("{} samples were lost because the recorder came too late", with_commas(verdict_.lost)),
+      add(fmt::format("{} samples were lost because the recorder came too late", base::with_separators(verdict_.lost)),
           "Record with a larger buffer (-m 4M) or at a lower rate (-F).");
     }
     if (verdict_.throttled > 0) {
-      add(fmt::format("the kernel stopped sampling {} times because it took too long", with_commas(verdict_.throttled)),
+      add(fmt::format("the kernel stopped sampling {} times because it took too long",
+                      base::with_separators(verdict_.throttled)),
           "Record at a lower rate (-F), or raise kernel.perf_cpu_time_max_percent.");
     }
   }
@@ -212,6 +220,11 @@ class Advisor {
       add(fmt::format("{} lack the direct caller of the leaf, in {}", of_samples(verdict_.caller_unsure),
                       worst(findings_.unsure_in)),
           "The leaf had not set up its frame pointer there; its callers' callers are right.");
+    }
+    if (findings_.caller_without_frame > 0) {
+      add(fmt::format("{} pass through code without frame pointers, whose caller may be missing",
+                      of_samples(findings_.caller_without_frame)),
+          "Build it with -fno-omit-frame-pointer.");
     }
     if (verdict_.stacks_truncated > 0) {
       add(fmt::format("{} have stacks deeper than the kernel's limit", of_samples(verdict_.stacks_truncated)),
@@ -248,20 +261,22 @@ class Advisor {
   const Findings& findings_;
 };
 
-bool within(const Limits& limits, const Verdict& verdict) {
+bool within(const Limits& limits, const Verdict& verdict, uint64_t callers_unsure) {
   const bool judge_stacks = verdict.engine == "frame pointers" || verdict.engine == "stack copies";
   return share(verdict.lost, verdict.samples + verdict.lost) <= limits.lost &&
          share(verdict.throttled, verdict.samples) <= limits.throttled && verdict.frames_named >= limits.named &&
          share(verdict.stacks_truncated, verdict.samples) <= limits.truncated &&
-         share(verdict.caller_unsure, verdict.samples) <= limits.caller_unsure &&
+         share(callers_unsure, verdict.samples) <= limits.caller_unsure &&
          (!judge_stacks || verdict.stacks_rooted >= limits.rooted);
 }
 
-Grade grade(const Profile& profile, const Verdict& verdict) {
-  if (!within(kFairLimits, verdict)) return Grade::kPoor;
+Grade grade(const Profile& profile, const Verdict& verdict, const Findings& findings) {
+  // A missing caller is as wrong inside a stack as at its leaf; a sample may have both.
+  const uint64_t callers_unsure = std::max(verdict.caller_unsure, findings.caller_without_frame);
+  if (!within(kFairLimits, verdict, callers_unsure)) return Grade::kPoor;
   const bool whole = profile.quality[Reason::file_truncated] == 0 && profile.quality[Reason::malformed_records] == 0 &&
                      profile.quality[Reason::stacks_not_recorded] == 0;
-  return whole && within(kGoodLimits, verdict) ? Grade::kGood : Grade::kFair;
+  return whole && within(kGoodLimits, verdict, callers_unsure) ? Grade::kGood : Grade::kFair;
 }
 
 }  // namespace
@@ -281,13 +296,14 @@ Verdict judge(const Profile& profile) {
   verdict.stacks_rooted = share(findings.rooted, verdict.samples);
   verdict.frames_named = share(findings.named, findings.frames);
   collect_reasons(profile, verdict, findings);
-  verdict.grade = grade(profile, verdict);
+  verdict.grade = grade(profile, verdict, findings);
   Advisor(profile, verdict, findings).advise();
   return verdict;
 }
 
 std::string one_line(const Verdict& verdict) {
-  std::string text = fmt::format("verdict: {}. {} samples", grade_name(verdict.grade), with_commas(verdict.samples));
+  std::string text =
+      fmt::format("verdict: {}. {} samples", grade_name(verdict.grade), base::with_separators(verdict.samples));
   if (verdict.engine == "none") {
     text += ", no stacks recorded";
   } else if (verdict.engine == "imported") {
@@ -295,13 +311,14 @@ std::string one_line(const Verdict& verdict) {
   } else {
     text += fmt::format(", {} of stacks whole", percent(verdict.stacks_rooted));
   }
-  text += fmt::format(", {} of frames named, {} lost", percent(verdict.frames_named), with_commas(verdict.lost));
+  text +=
+      fmt::format(", {} of frames named, {} lost", percent(verdict.frames_named), base::with_separators(verdict.lost));
   if (verdict.caller_unsure > 0) {
     text += fmt::format(", {} without their direct caller", percent(share(verdict.caller_unsure, verdict.samples)));
   }
-  if (verdict.stacks_truncated > 0) text += fmt::format(", {} cut", with_commas(verdict.stacks_truncated));
-  if (verdict.throttled > 0) text += fmt::format(", throttled {} times", with_commas(verdict.throttled));
-  if (verdict.idle > 0) text += fmt::format(", {} idle left out", with_commas(verdict.idle));
+  if (verdict.stacks_truncated > 0) text += fmt::format(", {} cut", base::with_separators(verdict.stacks_truncated));
+  if (verdict.throttled > 0) text += fmt::format(", throttled {} times", base::with_separators(verdict.throttled));
+  if (verdict.idle > 0) text += fmt::format(", {} idle left out", base::with_separators(verdict.idle));
   text += '.';
   if (verdict.grade != Grade::kGood && !verdict.advice.empty()) {
     text += fmt::format(" {}: {}", verdict.advice.front().problem, verdict.advice.front().fix);
@@ -316,7 +333,7 @@ std::string details(const Verdict& verdict) {
   for (const auto& [reason, count] : verdict.reasons) {
     const auto at = std::find(model::kReasonNames.begin(), model::kReasonNames.end(), reason);
     const auto index = static_cast<size_t>(at - model::kReasonNames.begin());
-    text += fmt::format("\n  {:>12}  {}: {}", with_commas(count), reason, model::kReasonMeanings[index]);
+    text += fmt::format("\n  {:>12}  {}: {}", base::with_separators(count), reason, model::kReasonMeanings[index]);
   }
   for (const Verdict::Advice& advice : verdict.advice) {
     text += fmt::format("\n  - {}.\n    {}", advice.problem, advice.fix);

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <cstdio>
@@ -35,8 +36,10 @@ base::Status apply_time(const std::string& time, stream::SampleFilter& filter) {
   return {};
 }
 
-// The first event, in the order of the file, that has samples.
-model::EventId first_event(const model::Profile& profile) { return profile.samples.event.front(); }
+// The first event, in the order they were asked for, that has samples.
+model::EventId first_event(const model::Profile& profile) {
+  return *std::min_element(profile.samples.event.begin(), profile.samples.event.end());
+}
 
 size_t events_with_samples(const model::Profile& profile) {
   std::vector<char> seen(profile.events.size());

@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <system_error>
 
+#include "base/units.h"
 #include "cli/arguments.h"
 #include "cli/command.h"
 #include "cli/recording.h"
@@ -162,7 +163,7 @@ void declare(CLI::App& parser, Flags& flags) {
 
 void print_summary(const collect::RecordSummary& summary, const std::string& output, bool verbose) {
   fmt::print(stderr, "tephra: recorded {} samples of {} in {:.1f} s, {} lost, to {} ({})\n", summary.samples,
-             summary.event_name, summary.seconds, summary.lost, output, size_text(summary.bytes));
+             summary.event_name, summary.seconds, summary.lost, output, base::bytes_text(summary.bytes));
   if (summary.lost > 0)
     fmt::print(stderr, "tephra: records were lost: use a larger ring (-m 4M) or a lower rate (-F)\n");
   if (summary.throttled > 0) {

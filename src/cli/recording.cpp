@@ -7,6 +7,7 @@
 #include <charconv>
 #include <cstdio>
 
+#include "base/units.h"
 #include "kernel/procfs.h"
 
 namespace tephra::cli {
@@ -27,7 +28,7 @@ void show_progress(const collect::Progress& progress) {
     std::fputs("\r\x1b[K", stderr);
   } else {
     fmt::print(stderr, "\r\x1b[Krecording: {:.0f} s, {} samples, {} lost, {}", progress.seconds, progress.samples,
-               progress.lost, size_text(progress.bytes));
+               progress.lost, base::bytes_text(progress.bytes));
   }
   std::fflush(stderr);
 }
@@ -69,8 +70,7 @@ base::Result<std::vector<pid_t>> id_list(std::string_view text, const char* opti
 }
 
 base::Result<uint64_t> frequency_of(const std::string& text, const char* option) {
-  const auto limit =
-      static_cast<uint64_t>(std::max(1L, kernel::sysctl_number("kernel/perf_event_max_sample_rate").value_or(100'000)));
+  const uint64_t limit = kernel::max_sample_rate();
   if (text == "max") return limit;
   const auto frequency = whole_number(text);
   if (!frequency || *frequency == 0) {
@@ -92,11 +92,6 @@ base::Result<uint64_t> period_of(const std::string& text, const char* option) {
                              fmt::format("Write how many events make a sample, for example {} 1000.", option));
   }
   return *period;
-}
-
-std::string size_text(uint64_t bytes) {
-  return bytes < 1'000'000 ? fmt::format("{:.1f} kB", static_cast<double>(bytes) / 1e3)
-                           : fmt::format("{:.1f} MB", static_cast<double>(bytes) / 1e6);
 }
 
 collect::OnProgress progress_on_terminal(bool quiet) {

@@ -37,8 +37,6 @@ base::Result<uint64_t> frequency_of(const std::string& text, const char* option)
 // Events a sample.
 base::Result<uint64_t> period_of(const std::string& text, const char* option);
 
-// "12.3 kB".
-std::string size_text(uint64_t bytes);
 // A line that is drawn anew each second, where standard error is a terminal.
 collect::OnProgress progress_on_terminal(bool quiet);
 

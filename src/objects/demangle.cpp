@@ -22,6 +22,7 @@ constexpr size_t kLongestOutput = 64 << 10;
 // References back into a D name multiply its length; libiberty offers no way to stop it there.
 constexpr size_t kLongestD = 1 << 10;
 constexpr ptrdiff_t kMostReferencesD = 20;
+constexpr std::string_view kStubMark = "@plt";
 
 // Collects demangled text. Past the limit it jumps out of libiberty, whose callback interface keeps nothing on the
 // heap.
@@ -131,6 +132,10 @@ std::string demangle_cxx(const std::string& symbol, int options) {
 bool is_mangled(std::string_view symbol) { return is_cxx(symbol) || is_rust(symbol) || is_d(symbol); }
 
 std::string demangle(std::string_view symbol, Parameters parameters) {
+  // A stub of the procedure linkage table carries its mark behind the name it jumps to.
+  if (symbol.ends_with(kStubMark)) {
+    return demangle(symbol.substr(0, symbol.size() - kStubMark.size()), parameters) + std::string(kStubMark);
+  }
   if (symbol.size() > kLongestName || !is_mangled(symbol)) return std::string(symbol);
   // Copied, since libiberty wants an end.
   const std::string whole(symbol);

@@ -22,6 +22,17 @@ struct Origin {
   uint32_t event = 0;  // index into Recording::events
 };
 
+// Words of a call chain from here up are markers that say where the addresses behind them were (PERF_CONTEXT_*).
+inline constexpr uint64_t kFirstChainMarker = static_cast<uint64_t>(-4095);
+
+// Whether a call chain holds any address, not markers alone.
+inline bool has_addresses(const base::Words& chain) {
+  for (size_t i = 0; i < chain.size(); ++i) {
+    if (chain[i] < kFirstChainMarker) return true;
+  }
+  return false;
+}
+
 struct Sample {
   Origin origin;
   uint64_t ip = 0;

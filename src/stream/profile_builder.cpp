@@ -61,7 +61,7 @@ class KeyMaker {
     key.kernel_space = kernel_space_.value;
     key.mode = sample.misc & PERF_RECORD_MISC_CPUMODE_MASK;
     key.space_before_exec = key.mode == PERF_RECORD_MISC_KERNEL ? before_exec_.value : AddressSpaces::kEmpty;
-    key.has_callchain = sample.has_callchain && !sample.callchain.empty();
+    key.has_callchain = has_addresses(sample.callchain);
     key.has_user_stack = layout.sample_type & PERF_SAMPLE_STACK_USER && !sample.user_registers.empty();
     key.callchain = sample.callchain;
     key.ip = key.has_user_stack ? user_ip(sample, layout) : key.has_callchain ? 0 : sample.ip;

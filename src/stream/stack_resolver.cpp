@@ -11,8 +11,6 @@ using model::AddressKind;
 using model::CodeKind;
 
 constexpr size_t kCacheSize = 1 << 14;
-// Words of a chain from here up are markers that say where the following addresses were.
-constexpr uint64_t kFirstMarker = static_cast<uint64_t>(-4095);
 
 }  // namespace
 
@@ -26,7 +24,7 @@ void StackResolver::collect_addresses(const SampleKey& key) {
   bool leaf_of_space = true;
   for (size_t i = 0; i < key.callchain.size(); ++i) {
     const uint64_t word = key.callchain[i];
-    if (word >= kFirstMarker) {
+    if (word >= kFirstChainMarker) {
       const uint64_t marker = word;
       space = marker == static_cast<uint64_t>(PERF_CONTEXT_USER)     ? Space::kUser
               : marker == static_cast<uint64_t>(PERF_CONTEXT_KERNEL) ? Space::kKernel

@@ -9,6 +9,7 @@
 #include "objects/call_frames.h"
 #include "objects/debug_info.h"
 #include "objects/elf_file.h"
+#include "objects/entry_points.h"
 #include "objects/symbol_table.h"
 
 namespace tephra::symbols {
@@ -26,6 +27,9 @@ class CodeObject {
 
   const objects::ElfFile& elf() const { return elf_; }
   std::optional<objects::SymbolTable::Function> function_at(uint64_t address) const { return symbols_.find(address); }
+
+  // Whether the function that begins there begins a program or a thread, as far as that shows without its name.
+  bool is_entry(uint64_t function_start) const { return entry_points_ && entry_points_->contains(function_start); }
 
   // The source line of an address and the functions inlined there; see DebugInfo::find.
   void find_source(uint64_t address, std::vector<objects::DebugInfo::Level>& levels);
@@ -47,6 +51,7 @@ class CodeObject {
   objects::ElfFile elf_;
   std::optional<objects::ElfFile> debug_elf_;
   objects::SymbolTable symbols_;
+  std::optional<objects::EntryPoints> entry_points_;
   std::optional<objects::CallFrames> call_frames_;
   bool debug_info_opened_ = false;
   std::unique_ptr<objects::DebugInfo> debug_info_;

@@ -69,20 +69,35 @@ class FileAnswers {
   void answer(FrameId frame) {
     const model::Frame& row = profile_.frames[frame];
     if (!object_) return answer_unknown(frame, row.address, refusal_);
-    const uint64_t offset = row.kind == model::AddressKind::kReturn && row.address > 0 ? row.address - 1 : row.address;
-    const auto address = object_->elf().address_of_offset(offset);
+    const auto address = lookup_address(row);
     if (!address) return answer_unknown(frame, row.address, Reason::no_symbol);
     levels_.clear();
     if (options_.inlines) object_->find_source(*address, levels_);
     const auto facts = object_->frame_facts(*address);
     if (!answer_code(frame, *address)) answer_unknown(frame, unknown_offset(row.address, facts), Reason::no_symbol);
-    if (facts && facts->outermost) answers_.rows.back().facts |= model::kOutermost;
+    if (facts && (facts->outermost || object_->is_entry(facts->function_start)))
+      answers_.rows.back().facts |= model::kOutermost;
     if (facts && !facts->frame_is_set_up) answers_.rows.back().facts |= model::kFrameNotSetUp;
   }
 
   Answers take() && { return std::move(answers_); }
 
  private:
+  // Where to look an address up: a return address belongs to the call before it, which may be the last instruction of
+  // its function. But a label that no function begins at (_dl_start_user, the return of a signal handler) is no such
+  // end.
+  std::optional<uint64_t> lookup_address(const model::Frame& row) const {
+    const auto address = object_->elf().address_of_offset(row.address);
+    if (row.kind != model::AddressKind::kReturn || row.address == 0) return address;
+    if (address) {
+      const auto function = object_->function_at(*address);
+      const auto facts = object_->frame_facts(*address);
+      const bool label = function && function->address == *address && !(facts && facts->function_start == *address);
+      if (label) return address;
+    }
+    return object_->elf().address_of_offset(row.address - 1);
+  }
+
   // Answers with what is known about code at `address`; false when no name is.
   bool answer_code(FrameId frame, uint64_t address) {
     if (levels_.empty()) levels_.emplace_back();
@@ -90,8 +105,8 @@ class FileAnswers {
     const auto function = object_->function_at(address);
     if (function) levels_.front().function = function->name;
     if (levels_.front().function.empty()) return false;
-    const uint64_t one_back = profile_.frames[frame].kind == model::AddressKind::kReturn ? 1 : 0;
-    const uint64_t symbol_offset = function ? address + one_back - function->address : 0;
+    const auto exact = object_->elf().address_of_offset(profile_.frames[frame].address);
+    const uint64_t symbol_offset = function ? exact.value_or(address) - function->address : 0;
     answers_.rows.push_back({frame, static_cast<uint32_t>(answers_.levels.size()),
                              static_cast<uint32_t>(levels_.size()), 0, std::nullopt,
                              static_cast<uint32_t>(symbol_offset)});

@@ -16,17 +16,8 @@ using model::StackId;
 
 constexpr size_t kFlushSize = 1 << 20;
 constexpr uint32_t kFrameFields = kFieldIp | kFieldSym | kFieldSymoff | kFieldDso | kFieldSrcline;
-// Words of a call chain from here up are markers, not addresses.
-constexpr uint64_t kFirstMarker = static_cast<uint64_t>(-4095);
 // A tab and the address; what follows is the same whatever address stands there.
 constexpr size_t kAddressWidth = 17;
-
-bool has_addresses(const base::Words& chain) {
-  for (size_t i = 0; i < chain.size(); ++i) {
-    if (chain[i] < kFirstMarker) return true;
-  }
-  return false;
-}
 
 // "/lib/modules/…/nf-tables.ko.xz" is shown as [nf_tables].
 std::string kernel_module_name(std::string_view path) {
@@ -106,7 +97,7 @@ void ScriptWriter::sample(size_t row, const stream::Sample& sample) {
   const StackId stack = profile_.samples.stack[row];
   if (chain) {
     append("\n");
-    if (has_addresses(sample.callchain)) write_chain(fields, stack);
+    if (stream::has_addresses(sample.callchain)) write_chain(fields, stack);
   } else if (fields & kFieldIp) {
     append(" ");
     write_place(fields, sample.ip, stack);

@@ -1,0 +1,75 @@
+#include "objects/entry_points.h"
+
+#include <elf.h>
+
+#include <algorithm>
+#include <string_view>
+
+namespace tephra::objects {
+namespace {
+
+constexpr uint64_t kLargestScan = 16 << 10;  // functions scanned here are a few hundred bytes
+
+bool starts_threads(std::string_view name) {
+  return name == "pthread_create" || name == "thrd_create" || name.starts_with("_ZNSt6thread15_M_start_thread");
+}
+
+std::string_view symbol_name(base::Bytes names, uint32_t at) {
+  return at < names.size() ? base::until_nul(names.subspan(at)) : std::string_view{};
+}
+
+// The bytes of a function, as far as they are in the file.
+base::Bytes code_of(const ElfFile& elf, uint64_t address, uint64_t size) {
+  const base::Bytes code = elf.bytes_at(address);
+  return code.first(std::min<uint64_t>({code.size(), size, kLargestScan}));
+}
+
+uint64_t relative_target(base::Bytes code, uint64_t address, size_t displacement_at) {
+  const auto displacement = base::load<int32_t>(code.data() + displacement_at);
+  return address + displacement_at + sizeof displacement + static_cast<uint64_t>(int64_t{displacement});
+}
+
+}  // namespace
+
+EntryPoints::EntryPoints(const ElfFile& elf) {
+  if (elf.machine() != EM_X86_64 || !elf.is_64bit()) return;
+  for (const ElfFile::Section& section : elf.sections()) {
+    if (section.type != SHT_DYNSYM && section.type != SHT_SYMTAB) continue;
+    const ElfFile::Section* names = elf.section_at(section.link);
+    if (names == nullptr) continue;
+    for (size_t at = 0; at + sizeof(Elf64_Sym) <= section.content.size(); at += sizeof(Elf64_Sym)) {
+      const auto symbol = base::load<Elf64_Sym>(section.content.data() + at);
+      if (symbol.st_shndx == SHN_UNDEF || ELF64_ST_TYPE(symbol.st_info) != STT_FUNC) continue;
+      const std::string_view name = symbol_name(names->content, symbol.st_name);
+      if (name == "__libc_start_main") add_called_from(elf, symbol.st_value, symbol.st_size);
+      if (starts_threads(name)) add_referenced_from(elf, symbol.st_value, symbol.st_size);
+    }
+  }
+  std::sort(starts_.begin(), starts_.end());
+}
+
+// `call rel32` is E8 and the distance. Bytes that only look like one give a place where, as a rule, no function begins.
+void EntryPoints::add_called_from(const ElfFile& elf, uint64_t address, uint64_t size) {
+  const base::Bytes code = code_of(elf, address, size);
+  for (size_t at = 0; at + 5 <= code.size(); ++at) {
+    if (code[at] == std::byte{0xe8}) starts_.push_back(relative_target(code, address, at + 1));
+  }
+}
+
+// `lea rel32(%rip), REG` is a REX.W prefix, 8D, and a byte that names the register and says "relative to here".
+void EntryPoints::add_referenced_from(const ElfFile& elf, uint64_t address, uint64_t size) {
+  const base::Bytes code = code_of(elf, address, size);
+  for (size_t at = 0; at + 7 <= code.size(); ++at) {
+    const bool wide = (code[at] & std::byte{0xfb}) == std::byte{0x48};
+    const bool relative = (code[at + 2] & std::byte{0xc7}) == std::byte{0x05};
+    if (wide && code[at + 1] == std::byte{0x8d} && relative) {
+      starts_.push_back(relative_target(code, address, at + 3));
+    }
+  }
+}
+
+bool EntryPoints::contains(uint64_t function_start) const {
+  return std::binary_search(starts_.begin(), starts_.end(), function_start);
+}
+
+}  // namespace tephra::objects
