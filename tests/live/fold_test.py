@@ -11,7 +11,19 @@ def known(counts):
     return {stack: count for stack, count in counts.items() if "[unknown]" not in stack}
 
 
+# What perf 6.1 prints where it has no name: the padding before a kernel function, for a call that never returns and is
+# the last of its function; and stubs whose target it cannot tell.
+MISNAMED = re.compile(r"(?<=;)(__pfx_[^;]+|@plt)(?=;|$)")
+
+
 class AgainstPerf(LiveTest):
+    def settle_misnamed(self, ours, theirs):
+        """Takes stacks with such a name out of both sides, if they agree in all other frames and in their count."""
+        for stack in [stack for stack in theirs if MISNAMED.search(stack)]:
+            parts = [re.escape(part) for part in MISNAMED.sub("\0", stack).split("\0")]
+            alike = [own for own in ours if re.fullmatch("[^;]+".join(parts), own) and own not in theirs]
+            self.assertEqual(sum(ours.pop(own) for own in alike), theirs.pop(stack), stack)
+
     def compare(self, data):
         """Stack by stack and count by count, unknown frames aside; and no sample more or less."""
         script = run(["perf", "script", "--no-inline", "-i", data])
@@ -26,6 +38,7 @@ class AgainstPerf(LiveTest):
         sums = [sum(counts.pop(stack) for stack in list(counts)
                     if stack.count(";") <= 1 and stack.split(";")[0] in bare) for counts in (ours, theirs)]
         self.assertEqual(sums[0], sums[1])
+        self.settle_misnamed(ours, theirs)
         self.assertEqual(known(ours), known(theirs))
 
     def test_two_functions(self):
