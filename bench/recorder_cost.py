@@ -6,6 +6,7 @@ process as the kernel counts it, its start included; the load runs apart from it
 """
 
 import argparse
+import json
 import os
 import shutil
 import statistics
@@ -82,6 +83,7 @@ def main():
     parser.add_argument("--seconds", type=float, default=4)
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--frequencies", default="999,20000")
+    parser.add_argument("--json", action="store_true", help="one line of JSON for each frequency")
     options = parser.parse_args()
     if shutil.which("perf") is None:
         sys.exit("perf is not installed")
@@ -95,6 +97,9 @@ def main():
             finally:
                 restore_limits(saved)
             ours, theirs = (statistics.median(times[name]) for name in ("tephra", "perf"))
+            if options.json:
+                print(json.dumps({"frequency": frequency, "seconds": options.seconds, "ours": ours, "theirs": theirs}))
+                continue
             print(f"{frequency} Hz, {options.seconds:g} s, {os.cpu_count()} CPUs, median of {options.rounds}: "
                   f"tephra {ours * 1000:.1f} ms, perf {theirs * 1000:.1f} ms, ratio {ours / theirs:.2f}; "
                   f"samples {samples['tephra']} and {samples['perf']}")
