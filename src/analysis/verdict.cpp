@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
+#include <tuple>
 
 #include "analysis/verdict_limits.h"
 #include "base/units.h"
@@ -17,10 +19,13 @@ using model::Profile;
 using model::Reason;
 using model::StackId;
 
+constexpr uint64_t kFewSamples = 100;  // below, the line says how uncertain shares are
+
 constexpr std::array<std::string_view, 7> kEntries{"_start",   "clone",        "clone3",      "__clone",
                                                    "__clone3", "start_thread", "thread_start"};
 
 std::string percent(double share) {
+  if (share > 0 && share < 0.001) return "under 0.1 %";
   if (share > 0.999 && share < 1) return "99.9 %";  // never round up to all
   return fmt::format("{:.{}f} %", share * 100, share == 0 || share == 1 ? 0 : 1);
 }
@@ -166,91 +171,121 @@ void collect_reasons(const Profile& profile, Verdict& verdict, const Findings& f
   }
 }
 
+// How bad one figure is by itself: 0 within the limits of good, 1 within those of fair, 2 beyond.
+int badness_above(double value, double Limits::*limit) {
+  return value <= kGoodLimits.*limit ? 0 : value <= kFairLimits.*limit ? 1 : 2;
+}
+int badness_below(double value, double Limits::*limit) {
+  return value >= kGoodLimits.*limit ? 0 : value >= kFairLimits.*limit ? 1 : 2;
+}
+
 class Advisor {
  public:
   Advisor(const Profile& profile, Verdict& verdict, const Findings& findings)
       : profile_(profile), verdict_(verdict), findings_(findings) {}
 
+  // The worst comes first: what costs the grade, then by the share of samples it touches.
   void advise() {
+    advise_on_file();
     advise_on_loss();
     advise_on_stacks();
     advise_on_names();
+    std::stable_sort(found_.begin(), found_.end(), [](const Found& a, const Found& b) {
+      return std::tie(a.badness, a.share) > std::tie(b.badness, b.share);
+    });
+    for (Found& item : found_) verdict_.advice.push_back(std::move(item.advice));
+  }
+
+ private:
+  struct Found {
+    int badness;
+    double share;
+    Verdict::Advice advice;
+  };
+
+  uint64_t count(Reason reason) const { return profile_.quality[reason]; }
+  double of_all(uint64_t part) const { return share(part, verdict_.samples); }
+  std::string of_samples(uint64_t part) const { return percent(of_all(part)) + " of samples"; }
+  void add(int badness, double part, std::string problem, std::string fix) {
+    found_.push_back({badness, part, {std::move(problem), std::move(fix)}});
+  }
+
+  void advise_on_file() {
     if (count(Reason::file_truncated) > 0) {
-      add("the recording was cut off; what is missing is not known",
+      add(1, 1, "the recording was cut off; what is missing is not known",
           "Record again, and let the recorder end by itself or with Ctrl-C.");
     }
-    if (count(Reason::malformed_records) > 0) {
-      add(fmt::format("{} records could not be read", base::with_separators(count(Reason::malformed_records))),
+    if (const uint64_t damaged = count(Reason::malformed_records); damaged > 0) {
+      add(1, of_all(damaged), fmt::format("{} records could not be read", base::with_separators(damaged)),
           "Record again; if it happens again, the file was damaged on its way.");
     }
   }
 
- private:
-  uint64_t count(Reason reason) const { return profile_.quality[reason]; }
-  void add(std::string problem, std::string fix) { verdict_.advice.push_back({std::move(problem), std::move(fix)}); }
-  std::string of_samples(uint64_t part) const { return percent(share(part, verdict_.samples)) + " of samples"; }
-
   void advise_on_loss() {
-    if (verdict_.lost > 0) {
-      add(fmt::format("{} samples were lost because the recorder came too late", base::with_separators(verdict_.lost)),
+    if (const double lost = share(verdict_.lost, verdict_.samples + verdict_.lost); verdict_.lost > 0) {
+      add(badness_above(lost, &Limits::lost), lost,
+          fmt::format("{} samples were lost because the recorder came too late", base::with_separators(verdict_.lost)),
           "Record with a larger buffer (-m 4M) or at a lower rate (-F).");
     }
     if (verdict_.throttled > 0) {
-      add(fmt::format("the kernel stopped sampling {} times because it took too long",
+      add(badness_above(of_all(verdict_.throttled), &Limits::throttled), of_all(verdict_.throttled),
+          fmt::format("the kernel stopped sampling {} times because it took too long",
                       base::with_separators(verdict_.throttled)),
           "Record at a lower rate (-F), or raise kernel.perf_cpu_time_max_percent.");
     }
   }
 
   void advise_on_stacks() {
-    if (count(Reason::stacks_not_recorded) > 0) {
-      return add("no call stacks were recorded, so callers are not shown", "Record with -g.");
+    if (const uint64_t without = count(Reason::stacks_not_recorded); without > 0) {
+      return add(1, of_all(without), "no call stacks were recorded, so callers are not shown", "Record with -g.");
     }
-    if (count(Reason::stack_copy_not_unwound) > 0) {
-      add(fmt::format("{} carry a copy of the user stack that is not unwound, so user callers are missing",
-                      of_samples(count(Reason::stack_copy_not_unwound))),
+    if (const uint64_t copies = count(Reason::stack_copy_not_unwound); copies > 0) {
+      add(2, of_all(copies),
+          fmt::format("{} carry a copy of the user stack that is not unwound, so user callers are missing",
+                      of_samples(copies)),
           "Record with --call-graph fp.");
     }
     const uint64_t unrooted = verdict_.samples - findings_.rooted;
     if (unrooted > 0 && verdict_.engine != "imported") {
-      add(fmt::format("{} have a stack that ends too early, in {}", of_samples(unrooted), worst(findings_.unrooted_in)),
+      add(badness_below(verdict_.stacks_rooted, &Limits::rooted), of_all(unrooted),
+          fmt::format("{} have a stack that ends too early, in {}", of_samples(unrooted), worst(findings_.unrooted_in)),
           "These are compiled without frame pointers; build with -fno-omit-frame-pointer.");
     }
     if (verdict_.caller_unsure > 0) {
-      add(fmt::format("{} lack the direct caller of the leaf, in {}", of_samples(verdict_.caller_unsure),
+      add(badness_above(of_all(verdict_.caller_unsure), &Limits::caller_unsure), of_all(verdict_.caller_unsure),
+          fmt::format("{} lack the direct caller of the leaf, in {}", of_samples(verdict_.caller_unsure),
                       worst(findings_.unsure_in)),
-          "The leaf had not set up its frame pointer there; its callers' callers are right.");
+          "The leaf had not set up its frame pointer there; the callers further out are right.");
     }
-    if (findings_.caller_without_frame > 0) {
-      add(fmt::format("{} pass through code without frame pointers, whose caller may be missing",
-                      of_samples(findings_.caller_without_frame)),
+    if (const uint64_t through = findings_.caller_without_frame; through > 0) {
+      add(badness_above(of_all(through), &Limits::caller_unsure), of_all(through),
+          fmt::format("{} pass through code without frame pointers, whose caller may be missing", of_samples(through)),
           "Build it with -fno-omit-frame-pointer.");
     }
-    if (verdict_.stacks_truncated > 0) {
-      add(fmt::format("{} have stacks deeper than the kernel's limit", of_samples(verdict_.stacks_truncated)),
+    if (const uint64_t cut = verdict_.stacks_truncated; cut > 0) {
+      add(badness_above(of_all(cut), &Limits::truncated), of_all(cut),
+          fmt::format("{} have stacks deeper than the kernel's limit", of_samples(cut)),
           "Raise it: sysctl kernel.perf_event_max_stack=512.");
     }
   }
 
   void advise_on_names() {
-    if (count(Reason::kernel_symbols_hidden) > 0) {
-      add("kernel functions have no names because their addresses are hidden",
-          "Run as root, or: sysctl kernel.kptr_restrict=0.");
-    }
-    if (count(Reason::kernel_mismatch) > 0) {
-      add("kernel functions have no names because the recording is of another kernel or boot",
-          "Read the recording on the machine, and in the boot, that made it.");
-    }
-    if (count(Reason::build_id_mismatch) > 0) {
-      add("files on disk are not those that ran, and were not used for names",
-          "Put the files that ran back, or record again.");
-    }
-    if (count(Reason::file_missing) > 0) {
-      add("files that ran are not here any more", "Read the recording where the files are.");
-    }
+    const int badness = badness_below(verdict_.frames_named, &Limits::named);
+    const auto because = [&](Reason reason, const char* problem, const char* fix) {
+      if (count(reason) > 0) add(badness, share(count(reason), findings_.frames), problem, fix);
+    };
+    because(Reason::kernel_symbols_hidden, "kernel functions have no names because their addresses are hidden",
+            "Run as root, or: sysctl kernel.kptr_restrict=0.");
+    because(Reason::kernel_mismatch,
+            "kernel functions have no names because the recording is of another kernel or boot",
+            "Read the recording on the machine, and in the boot, that made it.");
+    because(Reason::build_id_mismatch, "files on disk are not those that ran, and were not used for names",
+            "Put the files that ran back, or record again.");
+    because(Reason::file_missing, "files that ran are not here any more", "Read the recording where the files are.");
     const uint64_t unnamed = findings_.frames - findings_.named;
-    if (unnamed > 0 && verdict_.frames_named < kGoodLimits.named) {
-      add(fmt::format("{} of frames have no name, in {}", percent(share(unnamed, findings_.frames)),
+    if (badness > 0) {
+      add(badness, share(unnamed, findings_.frames),
+          fmt::format("{} of frames have no name, in {}", percent(share(unnamed, findings_.frames)),
                       worst(findings_.unnamed_in)),
           "Install the debug symbols of these files, or build them without stripping.");
     }
@@ -259,6 +294,7 @@ class Advisor {
   const Profile& profile_;
   Verdict& verdict_;
   const Findings& findings_;
+  std::vector<Found> found_;
 };
 
 bool within(const Limits& limits, const Verdict& verdict, uint64_t callers_unsure) {
@@ -319,6 +355,13 @@ std::string one_line(const Verdict& verdict) {
   if (verdict.stacks_truncated > 0) text += fmt::format(", {} cut", base::with_separators(verdict.stacks_truncated));
   if (verdict.throttled > 0) text += fmt::format(", throttled {} times", base::with_separators(verdict.throttled));
   if (verdict.idle > 0) text += fmt::format(", {} idle left out", base::with_separators(verdict.idle));
+  if (verdict.reasons.contains(model::kReasonNames[static_cast<size_t>(Reason::file_truncated)])) {
+    text += ", recording cut off";
+  }
+  if (verdict.samples > 0 && verdict.samples < kFewSamples) {
+    text += fmt::format(", so few that shares are uncertain by up to {:.0f} points",
+                        100 / std::sqrt(static_cast<double>(verdict.samples)));
+  }
   text += '.';
   if (verdict.grade != Grade::kGood && !verdict.advice.empty()) {
     text += fmt::format(" {}: {}", verdict.advice.front().problem, verdict.advice.front().fix);

@@ -33,6 +33,7 @@ base::Status apply_time(const std::string& time, stream::SampleFilter& filter) {
   TEPHRA_TRY(filter.begin_time, parse_seconds(text.substr(0, comma), 0));
   if (comma == std::string::npos) return {};
   TEPHRA_TRY(filter.end_time, parse_seconds(text.substr(comma + 1), UINT64_MAX));
+  if (filter.end_time < filter.begin_time) return base::usage_error("--time ends before it begins", time);
   return {};
 }
 
@@ -47,7 +48,27 @@ size_t events_with_samples(const model::Profile& profile) {
   return static_cast<size_t>(std::count(seen.begin(), seen.end(), 1));
 }
 
+// What the filters were compared with, where one of them alone matches nothing.
+std::string names_of_events(const model::Profile& profile) {
+  std::string names;
+  for (const model::Event& event : profile.events) {
+    names += fmt::format("{}{}", names.empty() ? "" : ", ", profile.text(event.name));
+  }
+  return names;
+}
+
+bool has_event(const model::Profile& profile, const std::string& name) {
+  return std::any_of(profile.events.begin(), profile.events.end(),
+                     [&](const model::Event& event) { return profile.text(event.name) == name; });
+}
+
+}  // namespace
+
 base::Error no_samples(const InputOptions& options, const model::Profile& profile) {
+  if (!options.event.empty() && !has_event(profile, options.event)) {
+    return base::failed("no samples in", options.path, fmt::format("it has no event '{}'", options.event),
+                        fmt::format("There is: {}.", names_of_events(profile)));
+  }
   if (profile.quality.idle > 0) {
     return base::failed("no samples in", options.path,
                         fmt::format("all {} samples are of the idle task", profile.quality.idle), "Add --idle.");
@@ -60,34 +81,41 @@ base::Error no_samples(const InputOptions& options, const model::Profile& profil
                       "Record for longer, or while the program is busy.");
 }
 
-}  // namespace
+void declare_names(CLI::App& parser, symbols::Options& symbols) {
+  parser.add_flag_callback(
+      "--no-inline", [&] { symbols.inlines = false; }, "do not show inlined functions");
+  parser.add_flag_callback(
+      "--no-demangle", [&] { symbols.demangle = false; }, "symbol names as the linker has them");
+  parser.add_flag("--full-names", symbols.full_names, "names with parameters, and never shortened");
+}
 
 void InputOptions::declare(CLI::App& parser) {
   path = "perf.data";
   parser.add_option("-i,--input,input", path, "the profile to read; - is standard input")->type_name("FILE");
-  parser.add_flag("!--no-inline", symbols.inlines, "do not show inlined functions");
-  parser.add_flag("!--no-demangle", symbols.demangle, "show symbol names as the linker has them");
-  parser.add_flag("--full-names", symbols.full_names, "names with parameters, and never shortened");
+  declare_names(parser, symbols);
   auto& filter = build.filter;
   parser.add_option("--pid", filter.pids, "only these processes")
       ->delimiter(',')
       ->allow_extra_args(false)
-      ->type_name("PID,…");
+      ->type_name("PID[,PID]");
   parser.add_option("--tid", filter.tids, "only these threads")
       ->delimiter(',')
       ->allow_extra_args(false)
-      ->type_name("TID,…");
+      ->type_name("TID[,TID]");
   parser.add_option("--comm", filter.comms, "only threads of these names")
       ->delimiter(',')
       ->allow_extra_args(false)
-      ->type_name("NAME,…");
+      ->type_name("NAME[,NAME]");
   parser.add_option("--cpu", filter.cpus, "only these CPUs")
       ->delimiter(',')
       ->allow_extra_args(false)
-      ->type_name("CPU,…");
+      ->type_name("CPU[,CPU]");
   parser.add_option("--time", time, "only this time, in seconds of the recording's clock")->type_name("BEGIN,END");
   parser.add_option("--event-filter", event, "the event to show (default: the first)")->type_name("EVENT");
-  parser.add_flag("--idle", keep_idle, "keep samples of the idle task");
+  parser.add_flag_callback(
+      "--idle", [this] { keep_idle = true; }, "keep samples of the idle task");
+  parser.add_flag_callback(
+      "--no-idle", [this] { keep_idle = false; }, "count samples of the idle task, but leave them out");
   parser.add_flag("--strict", strict, "exit with status 3 unless the verdict is good");
   parser.add_flag("-q,--quiet", quiet, "do not print the verdict");
   parser.add_flag("-v,--verbose", verbose, "print the verdict in full");
@@ -106,7 +134,7 @@ base::Result<Input> load(const InputOptions& options) {
   TEPHRA_TRY(stream::BuildOptions build, build_options(options));
   build.done_with = [&](base::Bytes part) { content.forget(part); };
   TEPHRA_TRY(auto profile, formats::read_profile(content.bytes(), options.path, build));
-  if (profile.samples.size() == 0) return no_samples(options, profile);
+  if (model::totals(profile).count == 0) return no_samples(options, profile);
   if (options.event.empty() && events_with_samples(profile) > 1) {
     const std::string name(profile.text(profile.events[first_event(profile)].name));
     fmt::print(stderr, "tephra: showing event {}; --event-filter selects another\n", name);
@@ -118,13 +146,14 @@ base::Result<Input> load(const InputOptions& options) {
   return input;
 }
 
-int conclude(const InputOptions& options, const analysis::Verdict& verdict) {
+int conclude(const InputOptions& options, const analysis::Verdict& verdict, VerdictShown shown) {
+  const bool refused = options.strict && verdict.grade != analysis::Grade::kGood;
   if (options.verbose) {
     fmt::print(stderr, "{}\n", analysis::details(verdict));
-  } else if (!options.quiet) {
+  } else if (refused || (!options.quiet && shown == VerdictShown::kNo)) {
     fmt::print(stderr, "{}\n", analysis::one_line(verdict));
   }
-  return options.strict && verdict.grade != analysis::Grade::kGood ? kExitBadVerdict : kExitDone;
+  return refused ? kExitBadVerdict : kExitDone;
 }
 
 }  // namespace tephra::cli

@@ -18,9 +18,9 @@ struct InputOptions {
   std::string path;  // "-" is standard input; default "perf.data"
   stream::BuildOptions build;
   symbols::Options symbols;
-  std::string event;  // --event-filter; empty: the first event that has samples
-  std::string time;   // --time BEGIN,END in seconds, each may be empty
-  bool keep_idle = false;
+  std::string event;       // --event-filter; empty: the first event that has samples
+  std::string time;        // --time BEGIN,END in seconds, each may be empty
+  bool keep_idle = false;  // samples of the idle task, which are else counted and left out
   bool strict = false;
   bool quiet = false;
   bool verbose = false;
@@ -29,6 +29,12 @@ struct InputOptions {
   // --strict, -q, -v.
   void declare(CLI::App& parser);
 };
+
+// Declares --no-inline, --no-demangle and --full-names.
+void declare_names(CLI::App& parser, symbols::Options& symbols);
+
+// That a profile holds no samples, and why not.
+base::Error no_samples(const InputOptions& options, const model::Profile& profile);
 
 struct Input {
   model::Profile profile;  // symbolized, of one event
@@ -41,7 +47,11 @@ base::Result<stream::BuildOptions> build_options(const InputOptions& options);
 // Opens, reads, selects the event and symbolizes. A recording without samples is an error that says so.
 base::Result<Input> load(const InputOptions& options);
 
-// Prints the verdict on standard error, as -q and -v ask, and returns the exit status --strict gives.
-int conclude(const InputOptions& options, const analysis::Verdict& verdict);
+// Whether the command's own output already holds the verdict's line.
+enum class VerdictShown { kNo, kYes };
+
+// Prints the verdict on standard error, as -q and -v ask, and returns the exit status --strict gives. A status that
+// --strict changed is always explained.
+int conclude(const InputOptions& options, const analysis::Verdict& verdict, VerdictShown shown = VerdictShown::kNo);
 
 }  // namespace tephra::cli

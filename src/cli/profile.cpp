@@ -54,8 +54,8 @@ struct Flags {
 
 void declare(CLI::App& parser, Flags& flags) {
   parser.add_option("-t,--type", flags.type, "what to profile: cpu (default)")->type_name("TYPE");
-  parser.add_option("-p,--pid", flags.processes, "running processes, with their threads")->type_name("PID,…");
-  parser.add_option("--tid", flags.threads, "running threads")->type_name("TID,…");
+  parser.add_option("-p,--pid", flags.processes, "running processes, with their threads")->type_name("PID[,PID]");
+  parser.add_option("--tid", flags.threads, "running threads")->type_name("TID[,TID]");
   parser.add_flag("-a,--all-cpus", flags.all, "everything on the machine");
   parser.add_option("-c,--command", flags.command, "a command line for the shell")->type_name("COMMAND");
   parser.add_option("-d,--duration", flags.seconds, "how long (30 for what already runs; a program: to its end)")
@@ -63,9 +63,7 @@ void declare(CLI::App& parser, Flags& flags) {
   parser.add_option("-f,--freq", flags.frequency, "samples a second (99), or max")->type_name("HZ");
   parser.add_option("--period", flags.period, "one sample every so many events instead")->type_name("N");
   parser.add_option("-o,--output", flags.folder, "the folder for the files (tephra-out)")->type_name("DIR");
-  parser.add_flag("!--no-inline", flags.input.symbols.inlines, "do not show inlined functions");
-  parser.add_flag("!--no-demangle", flags.input.symbols.demangle, "show symbol names as the linker has them");
-  parser.add_flag("--full-names", flags.input.symbols.full_names, "names with parameters, and never shortened");
+  declare_names(parser, flags.input.symbols);
   parser.add_flag("--idle", flags.input.keep_idle, "keep samples of the idle task");
   parser.add_flag("--strict", flags.input.strict, "exit with status 3 unless the verdict is good");
   parser.add_flag("-q,--quiet", flags.input.quiet, "print only where the picture is");
@@ -240,7 +238,11 @@ base::Result<int> record_and_draw(const collect::RecordOptions& options, const F
   if (!input) return own_failure(options.target, input.error());
   show(*input, *recorded, flags);
   const bool bad = flags.input.strict && input->verdict.grade != analysis::Grade::kGood;
-  return bad ? kExitBadVerdict : recorded->summary.program_status;
+  if (bad) return kExitBadVerdict;
+  // A program that was ended because the profile was done did not fail.
+  const bool done_early =
+      recorded->summary.interrupted || (options.duration_s && recorded->summary.seconds >= *options.duration_s * 0.99);
+  return done_early ? kExitDone : recorded->summary.program_status;
 }
 
 base::Result<int> profile(std::span<const std::string> arguments) {

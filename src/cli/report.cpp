@@ -39,10 +39,6 @@ base::Status for_each_word(std::string_view list, Take take) {
 
 void declare(CLI::App& parser, ReportArguments& arguments) {
   arguments.input.declare(parser);
-  // As perf has it: the idle task is a row like others, so that shares are the same.
-  arguments.input.keep_idle = true;
-  parser.remove_option(parser.get_option("--idle"));
-  parser.add_flag("--idle,!--no-idle", arguments.input.keep_idle, "keep samples of the idle task (default)");
   parser.add_option("-s,--sort", arguments.sort, "rows by comm, pid, tid, cpu, event, dso, symbol, srcline")
       ->type_name("KEY,…");
   parser.add_flag("--children,!--no-children", arguments.report.children,
@@ -144,7 +140,7 @@ base::Result<int> report(std::span<const std::string> words) {
   TEPHRA_CHECK_OK(base::write_file("-", arguments.json
                                             ? views::report_json(result, loaded.profile.facts, loaded.verdict)
                                             : views::report_text(result, loaded.verdict, arguments.text)));
-  return conclude(arguments.input, loaded.verdict);
+  return conclude(arguments.input, loaded.verdict, arguments.json ? VerdictShown::kNo : VerdictShown::kYes);
 }
 
 }  // namespace

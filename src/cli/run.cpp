@@ -2,7 +2,10 @@
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <cstdio>
+#include <exception>
+#include <new>
 
 #include "cli/command.h"
 
@@ -22,6 +25,23 @@ std::string overview() {
   return text;
 }
 
+// What a command printed counts only once it is out. Exceptions are those of the standard library: errors of ours are
+// values.
+base::Result<int> run_guarded(const Command& command, std::span<const std::string> arguments) {
+  try {
+    auto status = command.run(arguments);
+    errno = 0;
+    if (status && (std::fflush(stdout) != 0 || std::ferror(stdout) != 0)) {
+      return base::system_error("cannot write", "standard output", errno != 0 ? errno : EIO);
+    }
+    return status;
+  } catch (const std::bad_alloc&) {
+    return base::failed("out of memory", std::string(command.name), "", "Give it more, or read a smaller recording.");
+  } catch (const std::exception& error) {
+    return base::failed("cannot go on", std::string(command.name), error.what());
+  }
+}
+
 }  // namespace
 
 base::Result<int> run(std::span<const std::string> arguments) {
@@ -35,7 +55,7 @@ base::Result<int> run(std::span<const std::string> arguments) {
     std::fputs(overview().c_str(), stdout);
     return kExitDone;
   }
-  if (name == "--version" || name == "version") {
+  if (name == "--version" || name == "-V" || name == "version") {
     std::puts("tephra " TEPHRA_VERSION);
     return kExitDone;
   }
@@ -44,7 +64,7 @@ base::Result<int> run(std::span<const std::string> arguments) {
   if (found == all.end()) {
     return base::usage_error("no such command", name, "", "Run 'tephra --help' for the list.");
   }
-  return found->run(arguments.subspan(1));
+  return run_guarded(*found, arguments.subspan(1));
 }
 
 }  // namespace tephra::cli

@@ -28,8 +28,6 @@ void declare(CLI::App& parser, ScriptArguments& arguments) {
   arguments.input.declare(parser);
   // The text is for other programs, which know the idle task and the events themselves.
   arguments.input.keep_idle = true;
-  parser.remove_option(parser.get_option("--idle"));
-  parser.add_flag("--idle,!--no-idle", arguments.input.keep_idle, "keep samples of the idle task (default)");
   parser
       .add_option("-F,--fields", arguments.fields,
                   "print these fields, or the usual ones with +FIELD and -FIELD; 'trace:FIELD,…' for one type of "
@@ -112,7 +110,9 @@ base::Result<int> print_samples(const ScriptArguments& arguments, const stream::
   TEPHRA_TRY(options.fields, views::select_script_fields(recording, arguments.fields, options.call_chains));
   TEPHRA_TRY(auto formats, stream::TracepointFormats::parse(recording.tracing_data));
 
-  const model::Profile profile = symbols::symbolize(stream::build_profile(recording, build), arguments.input.symbols);
+  const model::Profile unnamed = stream::build_profile(recording, build);
+  if (model::totals(unnamed).count == 0) return no_samples(arguments.input, unnamed);
+  const model::Profile profile = symbols::symbolize(unnamed, arguments.input.symbols);
   const analysis::Verdict verdict = analysis::judge(profile);
   name_kernel_addresses(kernel_addresses(recording, build.filter, formats), profile, formats);
   Output output;

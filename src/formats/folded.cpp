@@ -57,14 +57,15 @@ bool sniff(Bytes bytes) {
   const bool cut = text.size() < bytes.size();
   if (text.find('\0') != std::string_view::npos) return false;
   size_t good = 0;
+  size_t bad = 0;
   for (size_t i = 0; i < kSniffedLines && !text.empty(); ++i) {
     const std::string_view line = next_line(text);
     if (cut && text.empty()) break;
     if (without_end(line).empty() || line.starts_with('#')) continue;
-    if (!parse_line(line)) return false;
-    ++good;
+    ++(parse_line(line) ? good : bad);
   }
-  return good > 0;
+  // A few damaged lines do not make it another format; they are counted when it is read.
+  return good > bad;
 }
 
 class Reader {

@@ -50,12 +50,12 @@ base::Error no_such_tracepoint(const std::string& root, const std::string& group
   const auto groups = folders_in(root + "/events");
   const std::string full = group + ":" + name;
   if (std::find(groups.begin(), groups.end(), group) == groups.end()) {
-    return base::failed("no such event", full, "no tracepoint group of that name",
+    return base::usage_error("no such event", full, "no tracepoint group of that name",
                         did_you_mean(near_matches(group, groups)));
   }
   auto near = near_matches(name, folders_in(root + "/events/" + group));
   for (std::string& each : near) each = group + ":" + each;
-  return base::failed("no such event", full, "no tracepoint of that name", did_you_mean(near));
+  return base::usage_error("no such event", full, "no tracepoint of that name", did_you_mean(near));
 }
 
 }  // namespace
@@ -76,7 +76,7 @@ base::Result<std::string> tracefs_folder() {
 
 base::Result<Tracepoint> find_tracepoint(const std::string& group, const std::string& name) {
   TEPHRA_TRY(const std::string root, tracefs_folder());
-  if (!plain_name(group) || !plain_name(name)) return base::failed("no such event", group + ":" + name);
+  if (!plain_name(group) || !plain_name(name)) return base::usage_error("no such event", group + ":" + name);
   if (auto found = read_tracepoint(root, group, name)) return found;
   return no_such_tracepoint(root, group, name);
 }
@@ -84,7 +84,7 @@ base::Result<Tracepoint> find_tracepoint(const std::string& group, const std::st
 base::Result<std::vector<Tracepoint>> match_tracepoints(const std::string& group, const std::string& pattern) {
   TEPHRA_TRY(const std::string root, tracefs_folder());
   std::vector<Tracepoint> found;
-  if (!plain_name(group) || !plain_name(pattern)) return base::failed("no such event", group + ":" + pattern);
+  if (!plain_name(group) || !plain_name(pattern)) return base::usage_error("no such event", group + ":" + pattern);
   for (const std::string& name : folders_in(root + "/events/" + group)) {
     if (::fnmatch(pattern.c_str(), name.c_str(), 0) != 0) continue;
     if (auto tracepoint = read_tracepoint(root, group, name)) found.push_back(std::move(*tracepoint));
