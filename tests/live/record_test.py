@@ -291,8 +291,8 @@ class Tracepoints(RecordTest):
         self.assertIn("schedule", self.perf_script("-F", "ip,sym"))
 
     def test_unknown_names_get_suggestions(self):
-        self.fails("-e", "sched:sched_swich", "true", status=1, says=["no such event", "sched:sched_switch"])
-        self.fails("-e", "shed:sched_switch", "true", status=1, says=["no such event", "sched"])
+        self.fails("-e", "sched:sched_swich", "true", status=2, says=["no such event", "sched:sched_switch"])
+        self.fails("-e", "shed:sched_switch", "true", status=2, says=["no such event", "sched"])
 
 
 class Kills(RecordTest):

@@ -118,7 +118,7 @@ class ScriptTest(OracleTest):
     def test_filters(self):
         tid = tephra("script", "-q", "-F", "tid", self.flat()).split()[0]
         self.compare(self.flat(), "--tid", tid)
-        self.assertEqual(tephra("script", "-q", "--comm", "nobody", self.flat()), "")
+        self.assertEqual(tephra("script", "-q", "--comm", "nobody", self.flat(), status=1), "")
 
     def test_source_lines(self):
         ours = tephra("script", "-q", "-F", "+srcline", "-i", self.stacks())

@@ -52,6 +52,8 @@ def fold_perf_script(text):
 class LiveTest(unittest.TestCase):
     """A test with a folder of its own."""
 
+    maxDiff = None
+
     def setUp(self):
         self.folder = tempfile.mkdtemp(prefix="tephra-live-")
         self.addCleanup(shutil.rmtree, self.folder, ignore_errors=True)
