@@ -1,7 +1,7 @@
 # What tephra needs from Debian, by purpose; sourced by ./demo and ./test.
 
 TEPHRA_BUILD_PACKAGES="cmake ninja-build g++ pkg-config libelf-dev libdw-dev libiberty-dev libcli11-dev libfmt-dev
-  libzstd-dev libtraceevent-dev"
+  libzstd-dev zlib1g-dev libtraceevent-dev"
 # Everyday tests: the unit test library, the oracles (perf, binutils), and clang for the fuzzers.
 TEPHRA_TEST_PACKAGES="libgtest-dev python3 linux-perf binutils clang-14 libclang-rt-14-dev clang-format-14"
 # Heavy peers of ./test --all: a real browser, and hotspot's parser of perf.data.
@@ -26,18 +26,11 @@ install_packages() {
     >/dev/null
 }
 
-# build_preset PRESET [TARGET…]: configures once, then builds what changed.
+# build_preset PRESET TARGET…: configures and builds; the log is shown only when that fails.
 build_preset() {
-  local preset=$1
+  local preset=$1 log="build/$1.log"
   shift
-  local log="build/$preset.log"
   mkdir -p build
-  if [ ! -f "build/$preset/build.ninja" ]; then
-    cmake --preset "$preset" >"$log" 2>&1 || { cat "$log" >&2; return 1; }
-  fi
-  if [ $# -gt 0 ]; then
-    cmake --build --preset "$preset" --target "$@" >"$log" 2>&1 || { cat "$log" >&2; return 1; }
-  else
-    cmake --build --preset "$preset" >"$log" 2>&1 || { cat "$log" >&2; return 1; }
-  fi
+  { [ -f "build/$preset/build.ninja" ] || cmake --preset "$preset"; } >"$log" 2>&1 &&
+    cmake --build --preset "$preset" --target "$@" >>"$log" 2>&1 || { cat "$log" >&2; return 1; }
 }

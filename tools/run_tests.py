@@ -21,10 +21,8 @@ Result = collections.namedtuple("Result", "passed failed skipped")
 def build(preset, *targets):
     """Builds a preset; the output is shown only when that fails."""
     folder = os.path.join(ROOT, "build", preset)
-    steps = []
-    if not os.path.exists(os.path.join(folder, "build.ninja")):
-        steps.append(["cmake", "--preset", preset])
-    steps.append(["cmake", "--build", "--preset", preset] + (["--target", *targets] if targets else []))
+    steps = [["cmake", "--preset", preset],
+             ["cmake", "--build", "--preset", preset] + (["--target", *targets] if targets else [])]
     for step in steps:
         done = subprocess.run(step, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
         if done.returncode != 0:
@@ -66,7 +64,7 @@ def suite_layers(_):
 
 
 def suite_unit(_):
-    return run_gtest(os.path.join(build("release"), "tephra_tests"))
+    return run_gtest(os.path.join(build("release", "tephra", "tephra_tests", "test_programs"), "tephra_tests"))
 
 
 def suite_unit_asan(_):
@@ -79,8 +77,7 @@ def suite_unit_tsan(_):
 
 
 def suite_live(_):
-    os.environ["TEPHRA"] = os.path.join(build("release"), "tephra")
-    os.environ["TEPHRA_PROGRAMS"] = os.path.join(ROOT, "build", "release", "programs")
+    os.environ["TEPHRA"] = os.path.join(build("release", "tephra", "test_programs"), "tephra")
     sys.path.insert(0, os.path.join(ROOT, "tests", "live"))
     tests = unittest.defaultTestLoader.discover(os.path.join(ROOT, "tests", "live"), pattern="*_test.py")
     outcome = unittest.TextTestRunner(verbosity=1, buffer=True).run(tests)
