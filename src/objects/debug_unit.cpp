@@ -3,6 +3,9 @@
 #include <dwarf.h>
 
 #include <algorithm>
+#include <string>
+
+#include "objects/demangle.h"
 
 namespace tephra::objects {
 namespace {
@@ -63,6 +66,11 @@ int collect(Dwarf_Attribute* attribute, void* opaque) {
       break;
   }
   return DWARF_CB_OK;
+}
+
+bool is_unnamed_type(Dwarf_Die& entry) {
+  const int tag = ::dwarf_tag(&entry);
+  return (tag == DW_TAG_structure_type || tag == DW_TAG_class_type) && ::dwarf_diename(&entry) == nullptr;
 }
 
 }  // namespace
@@ -256,6 +264,22 @@ std::string_view DebugUnit::function_name(Dwarf_Off entry) {
   return at->second;
 }
 
+// Adds what a scope puts before a name. A function's own name has all the scopes around it. The type of a lambda has no
+// name; it goes by its number in the function, as in GNU spelling but for the parameters.
+void DebugUnit::add_scope(Dwarf_Die& holder, int unnamed_types, std::string& scopes) {
+  const int tag = ::dwarf_tag(&holder);
+  const char* name = ::dwarf_diename(&holder);
+  if (tag == DW_TAG_subprogram) {
+    scopes = demangle(function_name(::dwarf_dieoffset(&holder))) + "::";
+  } else if (tag == DW_TAG_namespace && name == nullptr) {
+    scopes += "(anonymous namespace)::";
+  } else if (is_unnamed_type(holder)) {
+    scopes += "{lambda#" + std::to_string(unnamed_types) + "}::";
+  } else if (name != nullptr && tag != DW_TAG_lexical_block) {
+    scopes += std::string(name) + "::";
+  }
+}
+
 // The name with the namespaces and types around the declaration. Entries do not know their parents, so the path is
 // found from the root; only functions without a linkage name need it.
 std::string DebugUnit::qualified_name(Dwarf_Die& function) {
@@ -280,18 +304,14 @@ std::string DebugUnit::qualified_name(Dwarf_Die& function) {
     if (::dwarf_child(&at, &child) != 0) break;
     // The last child that does not begin after the wanted entry is it or holds it.
     Dwarf_Die holder = child;
+    int unnamed_types = 0;
     while (::dwarf_dieoffset(&child) <= wanted) {
       holder = child;
+      unnamed_types += is_unnamed_type(child);
       if (::dwarf_siblingof(&child, &child) != 0) break;
     }
     if (::dwarf_dieoffset(&holder) >= wanted) break;
-    const int tag = ::dwarf_tag(&holder);
-    const char* scope = ::dwarf_diename(&holder);
-    if (tag == DW_TAG_namespace && scope == nullptr) {
-      scopes += "(anonymous namespace)::";
-    } else if (scope != nullptr && tag != DW_TAG_lexical_block) {
-      scopes += std::string(scope) + "::";
-    }
+    add_scope(holder, unnamed_types, scopes);
     at = holder;
   }
   return scopes + name;
