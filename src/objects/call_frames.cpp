@@ -372,7 +372,7 @@ std::optional<CallFrames::Facts> CallFrames::find(uint64_t address) const {
   const auto function = describe(*offset);
   if (!function || address < function->begin || address >= function->end) return std::nullopt;
   const Rules rules(*function, address, source_, frame_register_);
-  return Facts{function->begin, rules.outermost(), rules.frame_is_set_up()};
+  return Facts{function->begin, function->end, rules.outermost(), rules.frame_is_set_up()};
 }
 
 }  // namespace tephra::objects

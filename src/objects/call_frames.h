@@ -13,7 +13,8 @@ namespace tephra::objects {
 class CallFrames {
  public:
   struct Facts {
-    uint64_t function_start = 0;   // of the piece of code that is described together, as a rule a function
+    uint64_t function_start = 0;  // of the piece of code that is described together, as a rule a function
+    uint64_t function_end = 0;
     bool outermost = false;        // the return address is undefined: there is no caller
     bool frame_is_set_up = false;  // the frame pointer holds this function's frame
   };

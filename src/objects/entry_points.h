@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "objects/call_frames.h"
 #include "objects/elf_file.h"
 
 namespace tephra::objects {
@@ -13,15 +14,13 @@ namespace tephra::objects {
 // whole. x86-64 only; elsewhere there are none. Addresses are as linked.
 class EntryPoints {
  public:
-  explicit EntryPoints(const ElfFile& elf);
+  // Both are needed only while it is made.
+  EntryPoints(const ElfFile& elf, const CallFrames& frames);
 
   // `function_start` is where call-frame information says a function begins.
   bool contains(uint64_t function_start) const;
 
  private:
-  void add_called_from(const ElfFile& elf, uint64_t address, uint64_t size);
-  void add_referenced_from(const ElfFile& elf, uint64_t address, uint64_t size);
-
   std::vector<uint64_t> starts_;  // sorted
 };
 

@@ -37,8 +37,9 @@ std::vector<std::string> libraries_of_entries(const std::vector<uintptr_t>& addr
     const auto elf = ElfFile::parse(file->bytes());
     if (!elf) continue;
     const uint64_t linked = address - 1 - reinterpret_cast<uintptr_t>(module.dli_fbase);
-    const auto facts = CallFrames(*elf).find(linked);
-    if (facts && EntryPoints(*elf).contains(facts->function_start)) found.emplace_back(module.dli_fname);
+    const CallFrames frames(*elf);
+    const auto facts = frames.find(linked);
+    if (facts && EntryPoints(*elf, frames).contains(facts->function_start)) found.emplace_back(module.dli_fname);
   }
   return found;
 }

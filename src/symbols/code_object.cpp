@@ -85,7 +85,7 @@ void CodeObject::add_symbols() {
   symbols_.add_plt(elf_);
   symbols_.finish();
   call_frames_.emplace(elf_, debug_elf_ ? &*debug_elf_ : nullptr);
-  entry_points_.emplace(elf_);
+  entry_points_.emplace(elf_, *call_frames_);
 }
 
 base::Bytes CodeObject::debug_image() const {
