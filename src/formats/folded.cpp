@@ -16,6 +16,7 @@ using model::CodeKind;
 using model::Reason;
 
 constexpr std::string_view kInlinedMark = "_[i]";
+constexpr std::string_view kNoStack = "[no stack]";  // a line cannot begin with its number
 constexpr size_t kSniffedLines = 10;
 constexpr size_t kSniffedBytes = 64 << 10;
 
@@ -52,20 +53,18 @@ std::string_view next_line(std::string_view& text) {
   return line;
 }
 
+// Most lines of the beginning must be stacks; single bad ones are counted when the file is read.
 bool sniff(Bytes bytes) {
-  std::string_view text = base::as_text(bytes.first(std::min(bytes.size(), kSniffedBytes)));
-  const bool cut = text.size() < bytes.size();
-  if (text.find('\0') != std::string_view::npos) return false;
+  std::string_view text = base::as_text(bytes);
+  if (text.substr(0, kSniffedBytes).find('\0') != std::string_view::npos) return false;
   size_t good = 0;
   size_t bad = 0;
   for (size_t i = 0; i < kSniffedLines && !text.empty(); ++i) {
     const std::string_view line = next_line(text);
-    if (cut && text.empty()) break;
     if (without_end(line).empty() || line.starts_with('#')) continue;
     ++(parse_line(line) ? good : bad);
   }
-  // A few damaged lines do not make it another format; they are counted when it is read.
-  return good > bad;
+  return good > 2 * bad;
 }
 
 class Reader {
@@ -141,6 +140,7 @@ class Writer {
     for (size_t i = 0; i < samples.size(); ++i) {
       std::string line = first_frame(samples.thread[i]);
       append_stack(line, samples.stack[i]);
+      if (line.empty()) line = kNoStack;
       lines_[std::move(line)] += options_.by_value ? samples.value[i] : samples.count[i];
     }
     std::vector<std::pair<std::string_view, uint64_t>> sorted(lines_.begin(), lines_.end());
