@@ -17,6 +17,7 @@ constexpr uint64_t kBranchCounters = 1u << 19;  // since Linux 6.8
 constexpr uint16_t kMiscBuildId = 1u << 14;     // in MMAP2
 constexpr uint16_t kMiscMmapData = 1u << 13;
 constexpr uint16_t kMiscCommExec = 1u << 13;
+constexpr uint16_t kMiscForkSynthesized = 1u << 13;  // perf's own use of the bit
 
 // Offset of the id inside a sample that has no IDENTIFIER, 0 when it has no id.
 size_t offset_of_id(uint64_t sample_type) {
@@ -252,7 +253,7 @@ Event Decoder::decode_task(const Record& record) const {
   if (const uint64_t time = reader.u64(); time != 0) origin.time = time;
   if (!reader.ok()) return Malformed{record.type};
   if (record.type == PERF_RECORD_EXIT) return Exit{origin, pid, tid};
-  return Fork{origin, pid, parent_pid, tid, parent_tid};
+  return Fork{origin, pid, parent_pid, tid, parent_tid, (record.misc & kMiscForkSynthesized) != 0};
 }
 
 Event Decoder::decode_lost(const Record& record) const {

@@ -145,7 +145,7 @@ void ProcessHistory::apply_fork(const Fork& fork, uint64_t moment) {
   // An id that comes into use again has its parent's name and memory, not its predecessor's, also where nothing is
   // known of the parent.
   if (Changes<model::StringId>& names = comms_[fork.tid]; name || !names.empty()) change(names, moment, name);
-  if (fork.pid == fork.parent_pid) return;
+  if (fork.pid == fork.parent_pid || fork.synthesized) return;
   AddressSpaces::State state = AddressSpaces::kEmpty;
   bool had_memory = false;
   if (const auto parent = processes_.find(fork.parent_pid); parent != processes_.end()) {

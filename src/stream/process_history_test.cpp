@@ -53,6 +53,16 @@ TEST(ProcessHistory, AForkedProcessHasItsParentsMemoryAndName) {
                               "prog ?+9001", "prog /lib/child+1"}));
 }
 
+// perf writes FORK records for processes that run already, and marks them: their memory is told by MMAP records alone.
+TEST(ProcessHistory, AProcessThatRanAlreadyHasOnlyItsOwnMemory) {
+  TestRecording test;
+  test.comm(0, 1, 1, "shell").mmap2({.start = 0x5000, .size = 0x1000, .path = "/bin/shell"});
+  test.fork(0, 2, 1, 2, 1, PERF_RECORD_MISC_FORK_EXEC).comm(0, 2, 2, "tool");
+  test.mmap2({.pid = 2, .start = 0x7000, .size = 0x1000, .path = "/bin/tool"});
+  test.sample(user_sample(5, 2, 0x7001)).sample(user_sample(6, 2, 0x5001));
+  EXPECT_EQ(rows(test), (Rows{"tool /bin/tool+1", "tool ?+5001"}));
+}
+
 TEST(ProcessHistory, AnExecReplacesTheMemory) {
   TestRecording test;
   test.comm(1, 1, 1, "shell").mmap2({.time = 1, .start = 0x5000, .size = 0x1000, .path = "/bin/shell"});

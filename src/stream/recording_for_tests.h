@@ -186,10 +186,11 @@ class TestRecording {
     const auto misc = static_cast<uint16_t>(exec ? PERF_RECORD_MISC_COMM_EXEC : 0);
     return other(PERF_RECORD_COMM, misc, TestBytes().put(pid).put(tid).name(name), {time, pid, tid});
   }
-  TestRecording& fork(uint64_t time, int32_t pid, int32_t parent_pid, int32_t tid, int32_t parent_tid) {
+  TestRecording& fork(uint64_t time, int32_t pid, int32_t parent_pid, int32_t tid, int32_t parent_tid,
+                      uint16_t misc = 0) {
     TestBytes body;
     body.put(pid).put(parent_pid).put(tid).put(parent_tid).put(time);
-    return other(PERF_RECORD_FORK, 0, body, {time, parent_pid, parent_tid});
+    return other(PERF_RECORD_FORK, misc, body, {time, parent_pid, parent_tid});
   }
   TestRecording& exit(uint64_t time, int32_t pid, int32_t tid) {
     TestBytes body;
