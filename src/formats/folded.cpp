@@ -16,6 +16,7 @@ using model::CodeKind;
 using model::Reason;
 
 constexpr std::string_view kInlinedMark = "_[i]";
+constexpr std::string_view kUnknown = "[unknown]";
 constexpr std::string_view kNoStack = "[no stack]";  // a line cannot begin with its number
 constexpr size_t kSniffedLines = 10;
 constexpr size_t kSniffedBytes = 64 << 10;
@@ -105,7 +106,8 @@ class Reader {
   model::FrameId frame(std::string_view name) {
     const bool inlined = name.ends_with(kInlinedMark);
     if (inlined) name.remove_suffix(kInlinedMark.size());
-    const bool named = !name.starts_with("[unknown]");
+    if (name.empty()) name = kUnknown;
+    const bool named = !name.starts_with(kUnknown);
     const auto function = assembler_.function({.name = assembler_.string(name), .named = named});
     return assembler_.frame({.mapping = mapping_, .inlined = inlined, .function = function});
   }
@@ -141,6 +143,7 @@ class Writer {
       std::string line = first_frame(samples.thread[i]);
       append_stack(line, samples.stack[i]);
       if (line.empty()) line = kNoStack;
+      if (line[0] == '#') line[0] = '_';  // or the line would be a comment
       lines_[std::move(line)] += options_.by_value ? samples.value[i] : samples.count[i];
     }
     std::vector<std::pair<std::string_view, uint64_t>> sorted(lines_.begin(), lines_.end());
@@ -175,7 +178,8 @@ class Writer {
   }
 
   void append_frame(std::string& line, model::FrameId id) const {
-    append_clean(line, profile_.function_name(id));
+    const std::string_view name = profile_.function_name(id);
+    append_clean(line, name.empty() ? kUnknown : name);
     if (profile_.frames[id].inlined) line += kInlinedMark;
     if (options_.kernel && profile_.in_kernel(id)) line += "_[k]";
     if (options_.jit && profile_.code_kind(id) == CodeKind::kAnonymous) line += "_[j]";

@@ -51,7 +51,6 @@ TEST(Folded, WhatIsReadIsWrittenAgain) {
            "prog;std::vector<int, std::allocator<int> >::push_back(int const&) 7\n",
            "java;Lorg/example/Main:.run;[unknown] 1\n",
            "größe;メイン;🔥 12\n",
-           "a;;b 4\n",
            "one 18446744073709551615\n",
            "prog;inlined_[i];leaf_[k] 9\n",
            "prog;" + long_name + ";leaf 1\n",
@@ -66,6 +65,7 @@ TEST(Folded, WhatIsReadIsWrittenAgain) {
 
 TEST(Folded, SpellingsThatMeanTheSame) {
   EXPECT_EQ(round_trip("a;b; 5\n"), "a;b 5\n");
+  EXPECT_EQ(round_trip(";a;;b; 4\n"), "[unknown];a;[unknown];b 4\n");
   EXPECT_EQ(round_trip("a;b 5"), "a;b 5\n");
   EXPECT_EQ(round_trip("a;b 5\r\n"), "a;b 5\n");
   EXPECT_EQ(round_trip("a;b  5  \n"), "a;b 5\n");
@@ -131,16 +131,18 @@ TEST(Folded, OddNamesStayInTheirFrame) {
   add("", {}, 3);
   add("comm only", {}, 4);
   add("", {"", "after nothing"}, 5);
+  add("#1 worker", {"f"}, 6);
   const auto profile = std::move(assembler).finish();
   const std::string text = write_folded(profile, {});
-  EXPECT_EQ(text,
-            "[no stack] 3\nafter nothing 5\ncomm_only 4\nmy_prog;a:b;new_line;tab_here;trailing: 1\n"
-            "my_prog;ends in 5;x 7 2\n");
+  EXPECT_EQ(
+      text,
+      "[no stack] 3\n[unknown];after nothing 5\n_1_worker;f 6\ncomm_only 4\nmy_prog;a:b;new_line;tab_here;trailing: 1\n"
+      "my_prog;ends in 5;x 7 2\n");
   const auto again = read(text);
-  EXPECT_EQ(model::totals(again).count, 15u);
+  EXPECT_EQ(model::totals(again).count, 21u);
   EXPECT_EQ(again.quality[Reason::malformed_records], 0u);
   EXPECT_EQ(write_folded(again, {}), text);
-  EXPECT_EQ(sum(write_folded(profile, {.by_value = true})), 150u);
+  EXPECT_EQ(sum(write_folded(profile, {.by_value = true})), 210u);
 }
 
 TEST(Folded, OptionsAddWhoAndWhat) {
