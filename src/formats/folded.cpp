@@ -54,18 +54,22 @@ std::string_view next_line(std::string_view& text) {
   return line;
 }
 
-// Most lines of the beginning must be stacks; single bad ones are counted when the file is read.
+// Most lines of the beginning must be stacks, and one of them must count something: /proc/PID/maps has lines that end
+// in 0. Single bad lines are counted when the file is read.
 bool sniff(Bytes bytes) {
   std::string_view text = base::as_text(bytes);
   if (text.substr(0, kSniffedBytes).find('\0') != std::string_view::npos) return false;
   size_t good = 0;
   size_t bad = 0;
+  uint64_t counted = 0;
   for (size_t i = 0; i < kSniffedLines && !text.empty(); ++i) {
     const std::string_view line = next_line(text);
     if (without_end(line).empty() || line.starts_with('#')) continue;
-    ++(parse_line(line) ? good : bad);
+    const auto parsed = parse_line(line);
+    ++(parsed ? good : bad);
+    if (parsed) counted |= parsed->count;
   }
-  return good > 2 * bad;
+  return good > 2 * bad && counted != 0;
 }
 
 class Reader {

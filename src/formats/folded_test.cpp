@@ -2,8 +2,11 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdlib>
+#include <filesystem>
 #include <sstream>
 
+#include "base/file.h"
 #include "model/profile_assembler.h"
 #include "stream/profile_builder.h"
 #include "stream/random_recording_for_tests.h"
@@ -111,6 +114,38 @@ TEST(Folded, IsToldFromOtherText) {
   EXPECT_FALSE(sniff("prog 1234 5.678901:     250000 cpu-clock: \n\t    55d0 main+0x10 (/bin/prog)\n\n"));
   EXPECT_FALSE(sniff(std::string_view("a;b 1\n\0binary", 13)));
   EXPECT_FALSE(sniff("PERFILE2"));
+  EXPECT_FALSE(sniff("55d0-55d1 r--p 00000000 00:00 0\n55d2-55d3 r-xp 00000000 00:00 0\n"));
+}
+
+TEST(FoldedFixtures, AreToldFromOtherText) {
+  namespace fs = std::filesystem;
+  const char* given = std::getenv("TEPHRA_FIXTURES");
+  const fs::path fixtures = given != nullptr ? fs::path(given) : fs::path(TEPHRA_SOURCE_DIR) / "../shared/fixtures";
+  if (!fs::exists(fixtures / "folded")) GTEST_SKIP() << "no fixtures: set TEPHRA_FIXTURES";
+  size_t folded = 0;
+  size_t other = 0;
+  for (const auto& entry : fs::recursive_directory_iterator(fixtures)) {
+    const std::string name = fs::relative(entry.path(), fixtures).string();
+    if (!entry.is_regular_file()) continue;
+    const bool stacks = name.find("-collapsed") != std::string::npos || name.find(".foldedstack") != std::string::npos;
+    const bool expected =
+        (name.starts_with("folded/") || stacks) && name.find("utf16") == std::string::npos && !name.ends_with(".svg");
+    const bool unclear = name.starts_with("flamegraph-svg/") || name.starts_with("diff-folded/");
+    if (!expected && unclear) continue;
+    SCOPED_TRACE(name);
+    const auto content = base::FileContent::open(entry.path());
+    ASSERT_TRUE(content.ok());
+    const auto bytes = content.value().bytes();
+    EXPECT_EQ(kFolded.sniff(bytes), expected && !bytes.empty());
+    ++(expected ? folded : other);
+    if (!expected) continue;
+    const auto profile = kFolded.read(bytes);
+    ASSERT_TRUE(profile.ok());
+    EXPECT_EQ(profile.value().quality[Reason::malformed_records], 0u);
+    EXPECT_EQ(model::totals(*profile).count, sum(write_folded(*profile, {})));
+  }
+  EXPECT_GT(folded, 60u);
+  EXPECT_GT(other, 150u);
 }
 
 // Names with what separates frames, lines or numbers do not break the line.
