@@ -37,7 +37,11 @@ std::optional<Line> parse_line(std::string_view line) {
   const size_t space = line.rfind(' ');
   if (space == std::string_view::npos || space == 0) return std::nullopt;
   const std::string_view number = line.substr(space + 1);
-  Line parsed{without_end(line.substr(0, space)), 0};
+  Line parsed{line.substr(0, space), 0};
+  // An empty leaf is nothing.
+  while (parsed.stack.ends_with(';') || without_end(parsed.stack).size() < parsed.stack.size()) {
+    parsed.stack.remove_suffix(1);
+  }
   const auto [end, error] = std::from_chars(number.data(), number.data() + number.size(), parsed.count);
   if (error != std::errc{}) return std::nullopt;
   std::string_view rest(end, static_cast<size_t>(number.data() + number.size() - end));
@@ -66,7 +70,8 @@ bool sniff(Bytes bytes) {
     const std::string_view line = next_line(text);
     if (without_end(line).empty() || line.starts_with('#')) continue;
     const auto parsed = parse_line(line);
-    ++(parsed ? good : bad);
+    const bool indented = line.starts_with(' ') || line.starts_with('\t');
+    ++(parsed && !indented ? good : bad);
     if (parsed) counted |= parsed->count;
   }
   return good > 2 * bad && counted != 0;

@@ -68,6 +68,7 @@ TEST(Folded, WhatIsReadIsWrittenAgain) {
 
 TEST(Folded, SpellingsThatMeanTheSame) {
   EXPECT_EQ(round_trip("a;b; 5\n"), "a;b 5\n");
+  EXPECT_EQ(round_trip("a;b ; ;; 5\n"), "a;b 5\n");
   EXPECT_EQ(round_trip(";a;;b; 4\n"), "[unknown];a;[unknown];b 4\n");
   EXPECT_EQ(round_trip("a;b 5"), "a;b 5\n");
   EXPECT_EQ(round_trip("a;b 5\r\n"), "a;b 5\n");
@@ -94,9 +95,9 @@ TEST(Folded, UnknownFramesHaveNoName) {
 
 TEST(Folded, LinesThatAreNoStacksAreCounted) {
   const auto profile = read(
-      "a;b 1\nno number here\n 7\n5\na;b -3\na;b 1e5\na;b 99999999999999999999\na;b 12V.43\na;b 1.2.3\na;b 0x10\n"
+      "a;b 1\nno number here\n 7\n5\n; 3\na;b -3\na;b 1e5\na;b 99999999999999999999\na;b 12V.43\na;b 1.2.3\na;b 0x10\n"
       "a;b 2\n");
-  EXPECT_EQ(profile.quality[Reason::malformed_records], 9u);
+  EXPECT_EQ(profile.quality[Reason::malformed_records], 10u);
   EXPECT_EQ(model::totals(profile).count, 3u);
 }
 
@@ -109,6 +110,7 @@ TEST(Folded, IsToldFromOtherText) {
   EXPECT_FALSE(sniff("\n\n"));
   EXPECT_FALSE(sniff("# only a comment\n"));
   EXPECT_FALSE(sniff("Dear reader,\nthis is a text with 3\nlines of prose, and more to come.\n"));
+  EXPECT_FALSE(sniff("    1   10000000: 1 2 3\n    2   20000000: 4 5\n"));
   EXPECT_FALSE(sniff("{\"json\": 1}\n"));
   EXPECT_FALSE(sniff("<svg width=\"1200\">\n</svg>\n"));
   EXPECT_FALSE(sniff("prog 1234 5.678901:     250000 cpu-clock: \n\t    55d0 main+0x10 (/bin/prog)\n\n"));
