@@ -219,6 +219,11 @@ class Advisor {
       add(1, of_all(damaged), fmt::format("{} records could not be read", base::with_separators(damaged)),
           "Record again; if it happens again, the file was damaged on its way.");
     }
+    if (const uint64_t strange = count(Reason::unknown_event); strange > 0) {
+      add(1, of_all(strange),
+          fmt::format("{} samples are of events that the file does not describe", base::with_separators(strange)),
+          "Record again; the file's header is damaged.");
+    }
   }
 
   void advise_on_loss() {
@@ -247,8 +252,10 @@ class Advisor {
     }
     const uint64_t unrooted = verdict_.samples - findings_.rooted;
     if (unrooted > 0 && verdict_.engine != "imported") {
+      const std::string where = worst(findings_.unrooted_in);
       add(badness_below(verdict_.stacks_rooted, &Limits::rooted), of_all(unrooted),
-          fmt::format("{} have a stack that ends too early, in {}", of_samples(unrooted), worst(findings_.unrooted_in)),
+          fmt::format("{} have a stack that ends too early{}{}", of_samples(unrooted), where.empty() ? "" : ", in ",
+                      where),
           "These are compiled without frame pointers; build with -fno-omit-frame-pointer.");
     }
     if (verdict_.caller_unsure > 0) {
@@ -311,7 +318,7 @@ Grade grade(const Profile& profile, const Verdict& verdict, const Findings& find
   const uint64_t callers_unsure = std::max(verdict.caller_unsure, findings.caller_without_frame);
   if (!within(kFairLimits, verdict, callers_unsure)) return Grade::kPoor;
   const bool whole = profile.quality[Reason::file_truncated] == 0 && profile.quality[Reason::malformed_records] == 0 &&
-                     profile.quality[Reason::stacks_not_recorded] == 0;
+                     profile.quality[Reason::unknown_event] == 0 && profile.quality[Reason::stacks_not_recorded] == 0;
   return whole && within(kGoodLimits, verdict, callers_unsure) ? Grade::kGood : Grade::kFair;
 }
 

@@ -115,8 +115,21 @@ Result<std::string> read_small_file(const std::string& path, size_t limit) {
   return read_to_end(fd.get(), path, limit);
 }
 
+namespace {
+
+// For what must not be replaced by a file: a device, a FIFO. A folder is an error.
+Status write_in_place(const std::string& path, std::string_view text) {
+  FileDescriptor fd(::open(path.c_str(), O_WRONLY | O_CLOEXEC));
+  if (!fd) return system_error("cannot write", path, errno);
+  return write_all(fd.get(), as_bytes(text), path);
+}
+
+}  // namespace
+
 Status write_file(const std::string& path, std::string_view text) {
   if (path == "-") return write_all(STDOUT_FILENO, as_bytes(text), "standard output");
+  struct stat info {};
+  if (::stat(path.c_str(), &info) == 0 && !S_ISREG(info.st_mode)) return write_in_place(path, text);
   static std::atomic<unsigned> sequence{0};
   const std::string temporary = fmt::format("{}.tmp-{}-{}", path, ::getpid(), sequence++);
   FileDescriptor fd(::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666));

@@ -57,7 +57,8 @@ class FileContent {
 // A small text file such as those of /proc and /sys, read to its end whatever its stated size. Never blocks on a FIFO.
 Result<std::string> read_small_file(const std::string& path, size_t limit = 16 << 20);
 
-// Writes `text` so that the file is whole or absent: a temporary file beside it, then a rename. "-" is standard output.
+// Writes `text` so that the file is whole or absent: a temporary file beside it, then a rename. "-" is standard output;
+// a device or a FIFO is written to as it is.
 Status write_file(const std::string& path, std::string_view text);
 
 // Writes all bytes to a descriptor, retrying short writes.

@@ -16,6 +16,8 @@ using model::CodeKind;
 using model::Reason;
 
 constexpr std::string_view kInlinedMark = "_[i]";
+constexpr std::string_view kUnknown = "[unknown]";
+constexpr std::string_view kNoStack = "[no stack]";  // a line cannot begin with its number
 constexpr size_t kSniffedLines = 10;
 constexpr size_t kSniffedBytes = 64 << 10;
 
@@ -35,7 +37,11 @@ std::optional<Line> parse_line(std::string_view line) {
   const size_t space = line.rfind(' ');
   if (space == std::string_view::npos || space == 0) return std::nullopt;
   const std::string_view number = line.substr(space + 1);
-  Line parsed{without_end(line.substr(0, space)), 0};
+  Line parsed{line.substr(0, space), 0};
+  // An empty leaf is nothing.
+  while (parsed.stack.ends_with(';') || without_end(parsed.stack).size() < parsed.stack.size()) {
+    parsed.stack.remove_suffix(1);
+  }
   const auto [end, error] = std::from_chars(number.data(), number.data() + number.size(), parsed.count);
   if (error != std::errc{}) return std::nullopt;
   std::string_view rest(end, static_cast<size_t>(number.data() + number.size() - end));
@@ -52,20 +58,23 @@ std::string_view next_line(std::string_view& text) {
   return line;
 }
 
+// Most lines of the beginning must be stacks, and one of them must count something: /proc/PID/maps has lines that end
+// in 0. Single bad lines are counted when the file is read.
 bool sniff(Bytes bytes) {
-  std::string_view text = base::as_text(bytes.first(std::min(bytes.size(), kSniffedBytes)));
-  const bool cut = text.size() < bytes.size();
-  if (text.find('\0') != std::string_view::npos) return false;
+  std::string_view text = base::as_text(bytes);
+  if (text.substr(0, kSniffedBytes).find('\0') != std::string_view::npos) return false;
   size_t good = 0;
   size_t bad = 0;
+  uint64_t counted = 0;
   for (size_t i = 0; i < kSniffedLines && !text.empty(); ++i) {
     const std::string_view line = next_line(text);
-    if (cut && text.empty()) break;
     if (without_end(line).empty() || line.starts_with('#')) continue;
-    ++(parse_line(line) ? good : bad);
+    const auto parsed = parse_line(line);
+    const bool indented = line.starts_with(' ') || line.starts_with('\t');
+    ++(parsed && !indented ? good : bad);
+    if (parsed) counted |= parsed->count;
   }
-  // A few damaged lines do not make it another format; they are counted when it is read.
-  return good > bad;
+  return good > 2 * bad && counted != 0;
 }
 
 class Reader {
@@ -106,7 +115,8 @@ class Reader {
   model::FrameId frame(std::string_view name) {
     const bool inlined = name.ends_with(kInlinedMark);
     if (inlined) name.remove_suffix(kInlinedMark.size());
-    const bool named = !name.starts_with("[unknown]");
+    if (name.empty()) name = kUnknown;
+    const bool named = !name.starts_with(kUnknown);
     const auto function = assembler_.function({.name = assembler_.string(name), .named = named});
     return assembler_.frame({.mapping = mapping_, .inlined = inlined, .function = function});
   }
@@ -141,6 +151,8 @@ class Writer {
     for (size_t i = 0; i < samples.size(); ++i) {
       std::string line = first_frame(samples.thread[i]);
       append_stack(line, samples.stack[i]);
+      if (line.empty()) line = kNoStack;
+      if (line[0] == '#') line[0] = '_';  // or the line would be a comment
       lines_[std::move(line)] += options_.by_value ? samples.value[i] : samples.count[i];
     }
     std::vector<std::pair<std::string_view, uint64_t>> sorted(lines_.begin(), lines_.end());
@@ -175,7 +187,8 @@ class Writer {
   }
 
   void append_frame(std::string& line, model::FrameId id) const {
-    append_clean(line, profile_.function_name(id));
+    const std::string_view name = profile_.function_name(id);
+    append_clean(line, name.empty() ? kUnknown : name);
     if (profile_.frames[id].inlined) line += kInlinedMark;
     if (options_.kernel && profile_.in_kernel(id)) line += "_[k]";
     if (options_.jit && profile_.code_kind(id) == CodeKind::kAnonymous) line += "_[j]";

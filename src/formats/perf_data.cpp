@@ -68,20 +68,29 @@ base::Status read_attributes(Bytes file, const Section& section, uint64_t entry_
   if (!whole || entry_size < kSmallestAttribute + 16 || entries.size() / entry_size == 0) {
     return base::failed("cannot read", "", "the perf.data header is truncated or damaged");
   }
+  // Lists of ids do not overlap, so together they are no larger than the file; a damaged file may say otherwise.
+  size_t room_for_ids = file.size();
   for (size_t at = 0; at + entry_size <= entries.size(); at += entry_size) {
     const Bytes entry = entries.subspan(at, entry_size);
     ByteReader reader(entry.last(16));
-    const Bytes ids = slice(file, read_section(reader), whole);
+    Bytes ids = slice(file, read_section(reader), whole);
     if (!whole) ++recording.quality[Reason::file_truncated];
+    if (ids.size() > room_for_ids) {
+      ids = {};
+      ++recording.quality[Reason::malformed_records];
+    }
+    room_for_ids -= ids.size();
     add_event(recording, entry.first(entry_size - 16), ids);
   }
   return {};
 }
 
 // The table of feature sections lies behind the data; each set bit has one entry, in order.
-void read_features(Bytes file, uint64_t table_offset, Bytes bits, Recording& recording) {
-  if (table_offset > file.size()) return;
-  ByteReader table(file.subspan(table_offset));
+void read_features(Bytes file, const Section& data, Bytes bits, Recording& recording) {
+  bool whole = true;
+  slice(file, data, whole);
+  if (!whole) return;
+  ByteReader table(file.subspan(data.offset + data.size));
   for (uint32_t feature = 0; feature < kFeatureBits; ++feature) {
     const auto byte = static_cast<unsigned>(bits[feature / 8]);
     if (!(byte >> (feature % 8) & 1)) continue;
@@ -90,7 +99,6 @@ void read_features(Bytes file, uint64_t table_offset, Bytes bits, Recording& rec
       ++recording.quality[Reason::file_truncated];
       return;
     }
-    bool whole = true;
     const Bytes bytes = slice(file, section, whole);
     if (feature != 0 && (!whole || !read_feature(feature, bytes, recording))) {
       ++recording.quality[Reason::malformed_records];
@@ -98,31 +106,29 @@ void read_features(Bytes file, uint64_t table_offset, Bytes bits, Recording& rec
   }
 }
 
-// Reads what pipe-mode streams, and some files, tell in records instead of in the header.
-void read_header_record(const stream::Record& record, Bytes payload, Recording& recording) {
+// Reads what pipe-mode streams, and some files, tell in records instead of in the header. False: it is broken.
+bool read_header_record(const stream::Record& record, Bytes payload, Recording& recording) {
   ByteReader reader(record.body());
   switch (record.type) {
     case stream::kRecordHeaderAttr: {
       const uint32_t size = record.body().size() >= 8 ? base::load<uint32_t>(record.body().data() + 4) : 0;
       const Bytes attribute = reader.bytes(std::max<size_t>(size, kSmallestAttribute));
       if (reader.ok()) add_event(recording, attribute, reader.bytes(reader.remaining()));
-      break;
+      return reader.ok();
     }
     case stream::kRecordHeaderFeature: {
       const uint64_t feature = reader.u64();
-      if (reader.ok() && feature < kFeatureBits) {
-        read_feature(static_cast<uint32_t>(feature), reader.bytes(reader.remaining()), recording);
-      }
-      break;
+      if (!reader.ok()) return false;
+      if (feature >= kFeatureBits) return true;
+      return read_feature(static_cast<uint32_t>(feature), reader.bytes(reader.remaining()), recording);
     }
     case stream::kRecordBuildId:
-      read_build_id(record.bytes, record.misc, recording);
-      break;
+      return read_build_id(record.bytes, record.misc, recording);
     case stream::kRecordTracingData:
       recording.tracing_data = payload;
-      break;
+      return true;
     default:
-      break;
+      return true;
   }
 }
 
@@ -139,7 +145,8 @@ StreamContent read_header_records(Bytes part, bool pipe, Recording& recording) {
     content.compressed = content.compressed || compressed;
     if (!pipe && record.type != stream::kRecordBuildId) continue;
     const size_t end = static_cast<size_t>(record.bytes.data() - part.data()) + record.bytes.size();
-    read_header_record(record, part.subspan(end, walker.position() - end), recording);
+    const Bytes payload = part.subspan(end, walker.position() - end);
+    if (!read_header_record(record, payload, recording)) ++recording.quality[Reason::malformed_records];
   }
   return content;
 }
@@ -249,7 +256,7 @@ base::Result<Recording> open_file(Bytes file) {
     data.size = file.size() - data.offset;
     ++recording.quality[Reason::file_truncated];
   } else {
-    read_features(file, data.offset + data.size, feature_bits, recording);
+    read_features(file, data, feature_bits, recording);
   }
   bool whole = true;
   recording.records = {slice(file, data, whole)};

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstring>
 #include <ctime>
+#include <unordered_map>
 
 #include "stream/records.h"
 
@@ -44,6 +45,10 @@ bool read_event_descriptions(Bytes section, stream::Recording& recording) {
   const uint32_t count = reader.u32();
   const uint32_t attribute_size = reader.u32();
   if (count > kMaxEvents) return false;
+  std::unordered_map<uint64_t, size_t> event_by_id;
+  for (size_t at = 0; at < recording.events.size(); ++at) {
+    for (const uint64_t id : recording.events[at].ids) event_by_id.emplace(id, at);
+  }
   for (uint32_t i = 0; i < count && reader.ok(); ++i) {
     reader.skip(attribute_size);
     const uint32_t id_count = reader.u32();
@@ -52,13 +57,12 @@ bool read_event_descriptions(Bytes section, stream::Recording& recording) {
     const uint64_t first_id = id_count > 0 ? reader.u64() : 0;
     if (id_count > 1) reader.skip((id_count - 1) * size_t{8});
     if (!reader.ok() || name.empty()) continue;
-    for (size_t at = 0; at < recording.events.size(); ++at) {
-      auto& event = recording.events[at];
-      const bool same = id_count > 0 && !event.ids.empty()
-                            ? std::find(event.ids.begin(), event.ids.end(), first_id) != event.ids.end()
-                            : at == i;
-      if (same) event.name = name;
+    size_t event = i;
+    if (id_count > 0 && !event_by_id.empty()) {
+      const auto found = event_by_id.find(first_id);
+      event = found == event_by_id.end() ? recording.events.size() : found->second;
     }
+    if (event < recording.events.size()) recording.events[event].name = std::move(name);
   }
   return reader.ok();
 }

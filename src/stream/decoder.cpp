@@ -13,9 +13,11 @@ constexpr uint64_t kTrailerFields = PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SA
                                     PERF_SAMPLE_CPU | PERF_SAMPLE_IDENTIFIER;
 constexpr uint64_t kReadFormatLost = 1u << 4;
 constexpr uint64_t kBranchHwIndex = 1u << 17;
-constexpr uint16_t kMiscBuildId = 1u << 14;  // in MMAP2
+constexpr uint64_t kBranchCounters = 1u << 19;  // since Linux 6.8
+constexpr uint16_t kMiscBuildId = 1u << 14;     // in MMAP2
 constexpr uint16_t kMiscMmapData = 1u << 13;
 constexpr uint16_t kMiscCommExec = 1u << 13;
+constexpr uint16_t kMiscForkSynthesized = 1u << 13;  // perf's own use of the bit
 
 // Offset of the id inside a sample that has no IDENTIFIER, 0 when it has no id.
 size_t offset_of_id(uint64_t sample_type) {
@@ -40,6 +42,7 @@ void skip_branches(ByteReader& reader, uint64_t branch_sample_type) {
   if (branch_sample_type & kBranchHwIndex) reader.skip(8);
   if (entries > reader.remaining() / 24) return reader.fail();
   reader.skip(entries * 24);
+  if (branch_sample_type & kBranchCounters) reader.skip(entries * 8);
 }
 
 void read_callchain(ByteReader& reader, Sample& sample) {
@@ -56,6 +59,11 @@ void read_user_stack(ByteReader& reader, Sample& sample) {
   const Bytes copy = reader.bytes(size);
   const uint64_t filled = reader.u64();
   sample.user_stack = copy.first(std::min<size_t>(filled, copy.size()));
+}
+
+size_t trailer_size(const EventLayout& layout) {
+  if (!layout.sample_id_all) return 0;
+  return static_cast<size_t>(std::popcount(layout.sample_type & kTrailerFields)) * 8;
 }
 
 // The fields after those every sample has.
@@ -85,10 +93,8 @@ Decoder::Decoder(const Recording& recording) : events_(recording.events) {
   has_time_ = std::all_of(events_.begin(), events_.end(),
                           [](const RecordedEvent& e) { return e.layout.sample_type & PERF_SAMPLE_TIME; });
   sample_id_offset_ = offset_of_id(first.sample_type);
-  if (first.sample_id_all) {
-    trailer_size_ = static_cast<size_t>(std::popcount(first.sample_type & kTrailerFields)) * 8;
-    trailer_has_identifier_ = first.sample_type & PERF_SAMPLE_IDENTIFIER;
-  }
+  has_trailer_ = trailer_size(first) > 0;
+  trailer_has_identifier_ = first.sample_id_all && first.sample_type & PERF_SAMPLE_IDENTIFIER;
 }
 
 int Decoder::event_of_id(uint64_t id) const {
@@ -138,20 +144,29 @@ bool Decoder::decode_sample(const Record& record, Sample& sample) const {
   return reader.ok();
 }
 
+uint32_t Decoder::event_of_trailer(const Record& record) const {
+  if (!trailer_has_identifier_ || events_.size() == 1 || record.body().size() < 8) return 0;
+  const auto id = base::load<uint64_t>(record.bytes.data() + record.bytes.size() - 8);
+  return static_cast<uint32_t>(std::max(0, event_of_id(id)));
+}
+
 base::Bytes Decoder::content(const Record& record) const {
   const Bytes body = record.body();
-  return body.first(body.size() - std::min(trailer_size_, body.size()));
+  if (events_.empty()) return body;
+  const size_t size = trailer_size(events_[event_of_trailer(record)].layout);
+  return body.first(body.size() - std::min(size, body.size()));
 }
 
 Origin Decoder::trailer(const Record& record) const {
   Origin origin;
-  if (trailer_size_ == 0 || record.body().size() < trailer_size_) return origin;
-  const Bytes bytes = record.bytes.last(trailer_size_);
-  if (trailer_has_identifier_ && events_.size() > 1) {
-    origin.event = static_cast<uint32_t>(std::max(0, event_of_id(base::load<uint64_t>(&bytes[trailer_size_ - 8]))));
-  }
-  const uint64_t type = events_[origin.event].layout.sample_type;
-  ByteReader reader(bytes);
+  if (!has_trailer_) return origin;
+  // Events that are told apart by IDENTIFIER may differ in the other fields.
+  origin.event = event_of_trailer(record);
+  const EventLayout& layout = events_[origin.event].layout;
+  const size_t size = trailer_size(layout);
+  if (record.body().size() < size) return origin;
+  const uint64_t type = layout.sample_type;
+  ByteReader reader(record.bytes.last(size));
   if (type & PERF_SAMPLE_TID) {
     origin.pid = reader.read<int32_t>();
     origin.tid = reader.read<int32_t>();
@@ -238,7 +253,7 @@ Event Decoder::decode_task(const Record& record) const {
   if (const uint64_t time = reader.u64(); time != 0) origin.time = time;
   if (!reader.ok()) return Malformed{record.type};
   if (record.type == PERF_RECORD_EXIT) return Exit{origin, pid, tid};
-  return Fork{origin, pid, parent_pid, tid, parent_tid};
+  return Fork{origin, pid, parent_pid, tid, parent_tid, (record.misc & kMiscForkSynthesized) != 0};
 }
 
 Event Decoder::decode_lost(const Record& record) const {

@@ -23,13 +23,19 @@ class Decoder {
   // The time of any record; 0 where it has none.
   uint64_t time_of(const Record& record) const;
 
+  // Whether a SAMPLE is of an event that the recording describes.
+  bool knows_event(const Record& record) const { return event_of_sample(record) >= 0; }
+
   // Whether samples carry the time; where not, order in the file is all there is.
   bool has_time() const { return has_time_; }
+  // Whether other records tell when they were made.
+  bool has_trailer() const { return has_trailer_; }
 
  private:
   // Index of the event a record belongs to, or -1.
   int event_of_sample(const Record& record) const;
   int event_of_id(uint64_t id) const;
+  uint32_t event_of_trailer(const Record& record) const;
   // Reads the trailer that sample_id_all adds to other records.
   Origin trailer(const Record& record) const;
 
@@ -44,8 +50,8 @@ class Decoder {
 
   const std::vector<RecordedEvent>& events_;
   std::unordered_map<uint64_t, uint32_t> event_by_id_;
-  size_t trailer_size_ = 0;
   size_t sample_id_offset_ = 0;  // where a sample's id is, 0 when samples have none
+  bool has_trailer_ = false;
   bool trailer_has_identifier_ = false;
   bool has_time_ = false;
 };

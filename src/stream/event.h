@@ -75,6 +75,9 @@ struct Fork {
   int32_t parent_pid = -1;
   int32_t tid = -1;
   int32_t parent_tid = -1;
+  // The process was already running when the recording began: the record was made from /proc, to tell who its parent
+  // is. Nothing was copied.
+  bool synthesized = false;
 };
 
 struct Exit {

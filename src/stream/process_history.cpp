@@ -142,15 +142,20 @@ void ProcessHistory::apply_comm(const Comm& comm, uint64_t moment) {
 
 void ProcessHistory::apply_fork(const Fork& fork, uint64_t moment) {
   const auto name = at(comms_[fork.parent_tid], moment).value;
-  if (name) change(comms_[fork.tid], moment, name);
-  if (fork.pid == fork.parent_pid) return;
-  const auto parent = processes_.find(fork.parent_pid);
-  if (parent == processes_.end()) return;
-  const auto state = at(parent->second.spaces, moment).value;
-  const bool had_memory = parent->second.had_memory;
-  parent->second.shared = true;
+  // An id that comes into use again has its parent's name and memory, not its predecessor's, also where nothing is
+  // known of the parent.
+  if (Changes<model::StringId>& names = comms_[fork.tid]; name || !names.empty()) change(names, moment, name);
+  if (fork.pid == fork.parent_pid || fork.synthesized) return;
+  AddressSpaces::State state = AddressSpaces::kEmpty;
+  bool had_memory = false;
+  if (const auto parent = processes_.find(fork.parent_pid); parent != processes_.end()) {
+    state = at(parent->second.spaces, moment).value;
+    had_memory = parent->second.had_memory;
+    parent->second.shared = true;
+  } else if (!processes_.contains(fork.pid)) {
+    return;
+  }
   Process& child = processes_[fork.pid];
-  // A process id that comes into use again starts from its parent's memory, not from its predecessor's.
   change(child.spaces, moment, state);
   change(child.before_exec, moment, AddressSpaces::kEmpty);
   child.shared = true;
@@ -201,6 +206,7 @@ ProcessHistory::Period<model::StringId> ProcessHistory::comm(int32_t pid, int32_
 }
 
 bool ProcessHistory::is_kernel_thread(int32_t pid) const {
+  if (pid < 0) return false;  // a task that was already dead, or the recording does not tell
   const auto found = processes_.find(pid);
   return found == processes_.end() || !found->second.had_memory;
 }

@@ -18,14 +18,19 @@ namespace {
 using model::Reason;
 
 constexpr uint32_t kDefaultMaxStack = 127;
-constexpr int kX86InstructionPointer = 8;  // in the mask of user registers
 
-// The user-space address of a sample that carries registers instead of user frames.
-uint64_t user_ip(const Sample& sample, const EventLayout& layout) {
+// Where the instruction pointer is in the mask of user registers; -1 for processors that are not known.
+int instruction_pointer_register(std::string_view arch) {
+  if (arch == "aarch64" || arch == "arm64") return 32;
+  if (arch.starts_with("arm")) return 15;
+  return arch.empty() || arch == "x86_64" || (arch.starts_with('i') && arch.ends_with("86")) ? 8 : -1;
+}
+
+// The user-space address of a sample that carries registers instead of user frames; 0 where it is not known.
+uint64_t user_ip(const Sample& sample, uint64_t mask, int ip_register) {
   if ((sample.misc & PERF_RECORD_MISC_CPUMODE_MASK) != PERF_RECORD_MISC_KERNEL) return sample.ip;
-  const uint64_t mask = layout.sample_regs_user;
-  if (!(mask >> kX86InstructionPointer & 1) || sample.user_registers.empty()) return 0;
-  const int index = std::popcount(mask & ((1u << kX86InstructionPointer) - 1));
+  if (ip_register < 0 || !(mask >> ip_register & 1) || sample.user_registers.empty()) return 0;
+  const int index = std::popcount(mask & ((uint64_t{1} << ip_register) - 1));
   return base::load<uint64_t>(sample.user_registers.data() + index * 8);
 }
 
@@ -36,6 +41,7 @@ class KeyMaker {
   KeyMaker(const Recording& recording, const Decoder& decoder, const ProcessHistory& history,
            const model::StringTable& strings, const BuildOptions& options)
       : recording_(recording), decoder_(decoder), history_(history), strings_(strings), options_(options) {
+    ip_register_ = instruction_pointer_register(recording.facts.arch);
     wanted_.assign(recording.events.size(), options.filter.events.empty());
     for (size_t i = 0; i < wanted_.size(); ++i) {
       for (const std::string& name : options.filter.events) wanted_[i] = wanted_[i] || recording.events[i].name == name;
@@ -64,7 +70,10 @@ class KeyMaker {
     key.has_callchain = has_addresses(sample.callchain);
     key.has_user_stack = layout.sample_type & PERF_SAMPLE_STACK_USER && !sample.user_registers.empty();
     key.callchain = sample.callchain;
-    key.ip = key.has_user_stack ? user_ip(sample, layout) : key.has_callchain ? 0 : sample.ip;
+    key.ip = sample.ip;
+    if (key.has_callchain) {
+      key.ip = key.has_user_stack ? user_ip(sample, layout.sample_regs_user, ip_register_) : 0;
+    }
     return Answer::kTake;
   }
 
@@ -74,7 +83,8 @@ class KeyMaker {
     if (origin.pid != pid_ || !before_exec_.covers(moment)) {
       before_exec_ = history_.space_before_exec(origin.pid, moment);
     }
-    if (origin.tid != tid_ || !comm_.covers(moment)) comm_ = history_.comm(origin.pid, origin.tid, moment);
+    if (origin.tid != tid_ || origin.pid != pid_ || !comm_.covers(moment))
+      comm_ = history_.comm(origin.pid, origin.tid, moment);
     if (!kernel_space_.covers(moment)) kernel_space_ = history_.kernel_space(moment);
     pid_ = origin.pid;
     tid_ = origin.tid;
@@ -91,6 +101,7 @@ class KeyMaker {
   const model::StringTable& strings_;
   const BuildOptions& options_;
   std::vector<char> wanted_;
+  int ip_register_ = -1;
   int32_t pid_ = -2;
   int32_t tid_ = -2;
   ProcessHistory::Period<AddressSpaces::State> user_space_;
@@ -102,6 +113,7 @@ class KeyMaker {
 // What reading samples gives beside the table of them.
 struct ReadCounts {
   uint64_t malformed = 0;
+  uint64_t unknown_event = 0;
   uint64_t idle = 0;
   uint64_t first_time = UINT64_MAX;
   uint64_t last_time = 0;
@@ -110,8 +122,13 @@ struct ReadCounts {
     first_time = std::min(first_time, time);
     last_time = std::max(last_time, time);
   }
+  // Counts a sample that could not be decoded.
+  void refuse(const Decoder& decoder, const Record& record) {
+    ++(decoder.knows_event(record) ? malformed : unknown_event);
+  }
   void add(const ReadCounts& other) {
     malformed += other.malformed;
+    unknown_event += other.unknown_event;
     idle += other.idle;
     first_time = std::min(first_time, other.first_time);
     last_time = std::max(last_time, other.last_time);
@@ -129,7 +146,7 @@ void for_each_in_chunk(const Decoder& decoder, const Chunk& chunk, ReadCounts& c
     if (decoder.decode_sample(record, sample)) {
       visit(sample, chunk.position + at);
     } else {
-      ++counts.malformed;
+      counts.refuse(decoder, record);
     }
   }
 }
@@ -154,7 +171,8 @@ class RowWriter {
     if (key.has_user_stack) faults_.push_back(Reason::stack_copy_not_unwound);
     if (key.has_callchain && resolved.addresses == limit) faults_.push_back(Reason::depth_limit);
     const bool kernel_thread = side_band_.history.is_kernel_thread(key.pid);
-    if (key.has_callchain && !kernel_thread && !resolved.has_user_frame && !layout.exclude_callchain_user) {
+    const bool wants_user_frames = layout.sample_type & PERF_SAMPLE_CALLCHAIN && !layout.exclude_callchain_user;
+    if (wants_user_frames && !kernel_thread && !resolved.has_user_frame) {
       faults_.push_back(Reason::user_stack_missing);
     }
     model::StringId comm = key.comm;
@@ -263,7 +281,7 @@ void visit_in_order(const Job& job, ReadCounts& counts, Visit visit) {
   SampleKey key;
   for (const SamplePlace& place : places_in_order(job.decoder, job.side_band.chunks)) {
     if (!job.decoder.decode_sample(place.record, sample)) {
-      ++counts.malformed;
+      counts.refuse(job.decoder, place.record);
       continue;
     }
     const auto answer = keys.make(sample, place.position, key);
@@ -318,6 +336,7 @@ model::Profile build_profile(const Recording& recording, const BuildOptions& opt
   }
   assembler.quality().idle += counts.idle;
   assembler.quality()[Reason::malformed_records] += counts.malformed;
+  assembler.quality()[Reason::unknown_event] += counts.unknown_event;
   assembler.facts() = recording.facts;
   assembler.facts().engine = engine_of(recording);
   if (counts.first_time <= counts.last_time) {

@@ -54,12 +54,12 @@ class RecordWalker {
       return false;
     }
     record = Record{header.type, header.misc, part_.subspan(position_, header.size)};
-    position_ += header.size;
     if (header.type == kRecordAuxtrace || header.type == kRecordTracingData) return skip_payload(record);
+    position_ += header.size;
     return true;
   }
 
-  // Where the next record begins; after a failed next(), where reading stopped.
+  // Where the next record begins; after a failed next(), the end of the last whole record and its payload.
   size_t position() const { return position_; }
   // Whether the walk ended before the end of the part.
   bool damaged() const { return damaged_; }

@@ -51,6 +51,7 @@ class Scanner {
     while (walker.next(record)) {
       if (record.type == PERF_RECORD_SAMPLE) {
         ++chunk.samples;
+        if (!decoder_.has_trailer()) newest_ = std::max(newest_, decoder_.time_of(record));
       } else {
         note(record, part_position + at);
       }
@@ -81,12 +82,14 @@ class Scanner {
     } else if (std::holds_alternative<Malformed>(event)) {
       ++side_band_.quality[Reason::malformed_records];
     } else if (!std::holds_alternative<Ignored>(event) && !std::holds_alternative<FinishedRound>(event)) {
-      const uint64_t time = std::visit(
+      uint64_t time = std::visit(
           [](const auto& known) -> uint64_t {
             if constexpr (requires { known.origin.time; }) return known.origin.time;
             return 0;
           },
           event);
+      // Where such records tell no time, they came after the samples that stand before them.
+      if (time == 0 && !decoder_.has_trailer()) time = newest_ == 0 ? 0 : newest_ + 1;
       pending_.push_back({moment_of(decoder_, time, position), record});
     }
   }
@@ -94,6 +97,7 @@ class Scanner {
   const Decoder& decoder_;
   SideBand& side_band_;
   std::vector<Pending> pending_;
+  uint64_t newest_ = 0;  // time of the samples so far
   Losses losses_;
 };
 

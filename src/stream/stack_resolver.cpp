@@ -35,11 +35,12 @@ void StackResolver::collect_addresses(const SampleKey& key) {
     addresses_.push_back({word, space, leaf_of_space ? AddressKind::kInstruction : AddressKind::kReturn});
     leaf_of_space = false;
   }
+  chain_addresses_ = static_cast<uint32_t>(addresses_.size());
   // Without a chain the sample is where it was. With a copy of the user stack instead of user addresses, the place in
   // user space is all that can be said before the copy is unwound.
   if (!key.has_callchain || addresses_.empty()) {
     addresses_.push_back({key.ip, space_of_mode(key.mode), AddressKind::kInstruction});
-  } else if (key.has_user_stack && addresses_.back().space == Space::kKernel) {
+  } else if (key.has_user_stack && key.ip != 0 && addresses_.back().space == Space::kKernel) {
     addresses_.push_back({key.ip, Space::kUser, AddressKind::kInstruction});
   }
 }
@@ -85,7 +86,7 @@ StackResolver::Resolved StackResolver::resolve(const SampleKey& key) {
     resolved.stack = assembler_.stack(resolved.stack, frame(user ? user_space : key.kernel_space, addresses_[i]));
     resolved.has_user_frame = resolved.has_user_frame || user;
   }
-  resolved.addresses = static_cast<uint32_t>(addresses_.size());
+  resolved.addresses = chain_addresses_;
   return resolved;
 }
 

@@ -41,6 +41,7 @@ class StackResolver {
   model::ProfileAssembler& assembler_;
   const ProcessHistory& history_;
   std::vector<Address> addresses_;  // leaf first; kept to save allocations
+  uint32_t chain_addresses_ = 0;    // how many of them the chain told
   struct CachedFrame {
     uint64_t ip = 0;
     AddressSpaces::State space = 0;

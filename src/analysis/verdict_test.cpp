@@ -1,0 +1,267 @@
+#include "analysis/verdict.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "analysis/verdict_limits.h"
+#include "model/profile_assembler.h"
+
+namespace tephra::analysis {
+namespace {
+
+using model::CodeKind;
+using model::Reason;
+
+// One frame of a stack that is judged.
+struct Part {
+  std::string_view name;
+  CodeKind kind = CodeKind::kFile;
+  uint8_t facts = 0;
+  bool named = true;
+};
+
+constexpr Part kStart{"_start", CodeKind::kFile, model::kOutermost};
+constexpr Part kWork{"work"};
+constexpr Part kKernelEntry{"entry_SYSCALL_64", CodeKind::kKernel};
+
+// Writes profiles to be judged; stacks are outermost first.
+class Case {
+ public:
+  explicit Case(std::string engine = "frame pointers") {
+    assembler_.facts().engine = std::move(engine);
+    event_ = assembler_.event({assembler_.string("cpu-clock"), assembler_.string("ns")});
+  }
+
+  Case& add(uint64_t count, const std::vector<Part>& parts, bool kernel_thread = false) {
+    model::StackId stack;
+    for (const Part& part : parts) {
+      const auto mapping = assembler_.mapping({.path = assembler_.string("/lib/some.so"), .kind = part.kind});
+      const auto function = assembler_.function({.name = assembler_.string(part.name), .named = part.named});
+      stack =
+          assembler_.stack(stack, assembler_.frame({.mapping = mapping, .facts = part.facts, .function = function}));
+    }
+    const auto thread = assembler_.thread({1, 1, assembler_.string("prog"), kernel_thread});
+    assembler_.sample({.stack = stack, .event = event_, .thread = thread, .count = count, .value = count});
+    return *this;
+  }
+  // `count` samples without fault.
+  Case& good(uint64_t count) { return add(count, {kStart, kWork}); }
+  model::Quality& quality() { return assembler_.quality(); }
+  Verdict judge() { return analysis::judge(std::move(assembler_).finish()); }
+
+ private:
+  model::ProfileAssembler assembler_;
+  model::EventId event_;
+};
+
+bool advises(const Verdict& verdict, std::string_view text) {
+  for (const auto& advice : verdict.advice) {
+    EXPECT_FALSE(advice.fix.empty());
+    if ((advice.problem + " " + advice.fix).find(text) != std::string::npos) return true;
+  }
+  return false;
+}
+
+TEST(Verdict, NothingWrongIsGoodAndNeedsNoAdvice) {
+  const auto verdict = Case().good(4950).judge();
+  EXPECT_EQ(verdict.grade, Grade::kGood);
+  EXPECT_EQ(verdict.samples, 4950u);
+  EXPECT_EQ(verdict.stacks_rooted, 1);
+  EXPECT_EQ(verdict.frames_named, 1);
+  EXPECT_TRUE(verdict.advice.empty());
+  EXPECT_TRUE(verdict.reasons.empty());
+  EXPECT_EQ(one_line(verdict), "verdict: good. 4,950 samples, 100 % of stacks whole, 100 % of frames named, 0 lost.");
+}
+
+TEST(Verdict, RootedIsWhatReachesAnOutermostFrame) {
+  EXPECT_EQ(Case().add(1, {kStart, kWork}).judge().stacks_rooted, 1);
+  // Beneath kernel frames too.
+  EXPECT_EQ(Case().add(1, {kStart, kWork, kKernelEntry}).judge().stacks_rooted, 1);
+  // Names prove nothing: a stack may end in main because main's caller was lost.
+  EXPECT_EQ(Case().add(1, {{"main"}, kWork}).judge().stacks_rooted, 0);
+  EXPECT_EQ(Case().add(1, {{"_start"}, kWork}).judge().stacks_rooted, 0);
+  // An outermost frame elsewhere than at the end is no root.
+  EXPECT_EQ(Case().add(1, {kWork, kStart}).judge().stacks_rooted, 0);
+  EXPECT_EQ(Case().add(1, {}).judge().stacks_rooted, 0);
+}
+
+TEST(Verdict, TheKernelsEntryIsTheRootOfKernelThreadsAlone) {
+  EXPECT_EQ(
+      Case().add(1, {{"ret_from_fork", CodeKind::kKernel}, {"kthread", CodeKind::kKernel}}, true).judge().stacks_rooted,
+      1);
+  const auto verdict = Case().add(1, {kKernelEntry, {"do_syscall_64", CodeKind::kKernel}}).judge();
+  EXPECT_EQ(verdict.stacks_rooted, 0);
+  EXPECT_EQ(verdict.reasons.at("root_not_reached"), 1u);
+}
+
+TEST(Verdict, ImportedStacksAreRootedByName) {
+  const Part thread{"prog", CodeKind::kImported};
+  const Part start{"_start", CodeKind::kImported};
+  const Part main{"main", CodeKind::kImported};
+  EXPECT_EQ(Case("imported").add(1, {thread, start, main}).judge().stacks_rooted, 1);
+  EXPECT_EQ(Case("imported").add(1, {start, main}).judge().stacks_rooted, 1);
+  EXPECT_EQ(Case("imported").add(1, {thread, main, start}).judge().stacks_rooted, 0);
+  // What text formats do not tell is not held against them.
+  const auto verdict = Case("imported").add(1, {thread, main}).judge();
+  EXPECT_EQ(verdict.grade, Grade::kGood);
+  EXPECT_TRUE(verdict.advice.empty());
+  EXPECT_NE(one_line(verdict).find("imported stacks"), std::string::npos);
+}
+
+TEST(Verdict, ALeafWithoutAFrameHidesItsCaller) {
+  const Part unsure{"memcpy", CodeKind::kFile, model::kFrameNotSetUp};
+  EXPECT_EQ(Case().add(3, {kStart, unsure}).judge().caller_unsure, 3u);
+  // The innermost user frame counts, also where the kernel goes on from there.
+  EXPECT_EQ(Case().add(3, {kStart, unsure, kKernelEntry}).judge().caller_unsure, 3u);
+  // Inside the stack it is told apart.
+  const auto inside = Case().add(3, {kStart, unsure, kWork}).judge();
+  EXPECT_EQ(inside.caller_unsure, 0u);
+  EXPECT_EQ(inside.reasons.at("caller_without_frame"), 3u);
+  EXPECT_TRUE(advises(inside, "pass through code without frame pointers"));
+  // An outermost frame has no caller to miss.
+  const Part entry{"_start", CodeKind::kFile, model::kOutermost | model::kFrameNotSetUp};
+  EXPECT_EQ(Case().add(3, {entry}).judge().caller_unsure, 0u);
+  EXPECT_EQ(Case("stack copies").add(3, {kStart, unsure}).judge().caller_unsure, 0u);
+  const auto verdict = Case().add(1, {kStart, unsure}).good(3).judge();
+  EXPECT_EQ(verdict.reasons.at("leaf_without_frame"), 1u);
+  EXPECT_TRUE(advises(verdict, "25.0 % of samples lack the direct caller of the leaf, in some.so"));
+  EXPECT_NE(one_line(verdict).find("25.0 % without their direct caller"), std::string::npos);
+}
+
+TEST(Verdict, NamesAreWeightedBySamples) {
+  const Part unnamed{"[unknown]", CodeKind::kFile, 0, false};
+  const auto verdict = Case().add(30, {kStart, unnamed}).good(70).judge();
+  EXPECT_DOUBLE_EQ(verdict.frames_named, 0.85);
+  EXPECT_EQ(verdict.grade, Grade::kFair);
+  EXPECT_TRUE(advises(verdict, "15.0 % of frames have no name, in some.so"));
+}
+
+// Each figure at its limits: the last that is good, the first that is fair, the first that is poor.
+TEST(Verdict, GradesChangeAtTheLimits) {
+  const auto grades = [](auto make) { return std::array{make(0).grade, make(1).grade, make(2).grade}; };
+  const std::array expected{Grade::kGood, Grade::kFair, Grade::kPoor};
+  constexpr uint64_t kSamples = 100000;
+  // How many of 100,000 may be bad for the grade, and one more.
+  const auto bad = [](double good, double fair, int step) {
+    const auto of = [](double share) { return static_cast<uint64_t>(std::llround(share * kSamples)); };
+    return step == 0 ? of(good) : step == 1 ? of(good) + 1 : of(fair) + 1;
+  };
+  EXPECT_EQ(grades([&](int step) {
+              const uint64_t count = bad(1 - kGoodLimits.rooted, 1 - kFairLimits.rooted, step);
+              return Case().add(count, {kWork, kWork}).good(kSamples - count).judge();
+            }),
+            expected);
+  EXPECT_EQ(grades([&](int step) {
+              const uint64_t count = bad(1 - kGoodLimits.named, 1 - kFairLimits.named, step);
+              const Part unnamed{"?", CodeKind::kFile, model::kOutermost, false};
+              return Case().add(count, {unnamed}).add(kSamples - count, {kStart}).judge();
+            }),
+            expected);
+  EXPECT_EQ(grades([&](int step) {
+              const uint64_t count = bad(kGoodLimits.caller_unsure, kFairLimits.caller_unsure, step);
+              return Case()
+                  .add(count, {kStart, {"f", CodeKind::kFile, model::kFrameNotSetUp}})
+                  .good(kSamples - count)
+                  .judge();
+            }),
+            expected);
+  const auto with = [&](auto set) {
+    return grades([&](int step) {
+      Case one;
+      set(one.good(kSamples).quality(), step);
+      return one.judge();
+    });
+  };
+  EXPECT_EQ(with([&](model::Quality& quality, int step) {
+              quality.throttled = bad(kGoodLimits.throttled, kFairLimits.throttled, step);
+            }),
+            expected);
+  EXPECT_EQ(with([&](model::Quality& quality, int step) {
+              quality[Reason::depth_limit] = bad(kGoodLimits.truncated, kFairLimits.truncated, step);
+            }),
+            expected);
+  // Losses are judged against samples and losses together.
+  EXPECT_EQ(grades([&](int step) {
+              const uint64_t count = bad(kGoodLimits.lost, kFairLimits.lost, step);
+              Case one;
+              one.good(kSamples - count).quality().lost = count;
+              return one.judge();
+            }),
+            expected);
+}
+
+TEST(Verdict, EveryFaultHasItsAdvice) {
+  const std::vector<std::pair<Reason, std::string_view>> faults{
+      {Reason::stacks_not_recorded, "Record with -g"},      {Reason::stack_copy_not_unwound, "--call-graph fp"},
+      {Reason::depth_limit, "kernel.perf_event_max_stack"}, {Reason::kernel_symbols_hidden, "kernel.kptr_restrict=0"},
+      {Reason::kernel_mismatch, "another kernel or boot"},  {Reason::build_id_mismatch, "not those that ran"},
+      {Reason::file_missing, "not here any more"},          {Reason::file_truncated, "cut off"},
+      {Reason::malformed_records, "could not be read"},     {Reason::unknown_event, "does not describe"},
+  };
+  for (const auto& [reason, text] : faults) {
+    SCOPED_TRACE(text);
+    Case one;
+    one.good(100).quality()[reason] = 60;
+    const auto verdict = one.judge();
+    EXPECT_TRUE(advises(verdict, text));
+    EXPECT_EQ(verdict.reasons.at(model::kReasonNames[static_cast<size_t>(reason)]), 60u);
+    EXPECT_NE(details(verdict).find(model::kReasonMeanings[static_cast<size_t>(reason)]), std::string::npos);
+  }
+  Case lossy;
+  lossy.good(100).quality().lost = 1234;
+  lossy.quality().throttled = 5;
+  const auto verdict = lossy.judge();
+  EXPECT_TRUE(advises(verdict, "1,234 samples were lost"));
+  EXPECT_TRUE(advises(verdict, "stopped sampling 5 times"));
+  EXPECT_EQ(verdict.grade, Grade::kPoor);
+  EXPECT_NE(one_line(verdict).find("1,234 lost, throttled 5 times. 1,234 samples were lost"), std::string::npos)
+      << one_line(verdict);
+  EXPECT_TRUE(advises(Case().add(1, {kWork, kWork}).judge(), "ends too early, in some.so"));
+  EXPECT_TRUE(advises(Case().add(1, {}).judge(), "ends too early These are"));
+}
+
+// What is wrong with the file itself is never good, however little it is.
+TEST(Verdict, ADamagedFileIsAtBestFair) {
+  for (const Reason reason : {Reason::file_truncated, Reason::malformed_records, Reason::unknown_event}) {
+    Case one;
+    one.good(1000000).quality()[reason] = 1;
+    EXPECT_EQ(one.judge().grade, Grade::kFair);
+  }
+}
+
+TEST(Verdict, SharesAreNotRoundedToAllOrNone) {
+  const auto almost = Case().add(4, {kWork, kWork}).good(9996).judge();  // 99.96 %
+  EXPECT_NE(one_line(almost).find(" 99.9 % of stacks whole"), std::string::npos) << one_line(almost);
+  const auto closer = Case().add(1, {kWork, kWork}).good(9999999).judge();
+  EXPECT_NE(one_line(closer).find(" 99.9 % of stacks whole"), std::string::npos) << one_line(closer);
+  const auto few = Case().add(1, {kStart, {"f", CodeKind::kFile, model::kFrameNotSetUp}}).good(9999999).judge();
+  EXPECT_NE(one_line(few).find(" under 0.1 % without"), std::string::npos) << one_line(few);
+  EXPECT_NE(one_line(Case().add(1, {kWork}).judge()).find(" 0 % of stacks whole"), std::string::npos);
+  Case names;
+  names.add(1, {kStart, {"?", CodeKind::kFile, 0, false}}).good(9999);
+  EXPECT_NE(one_line(names.judge()).find(" 99.9 % of frames named"), std::string::npos);
+}
+
+TEST(Verdict, NoSamplesAreNoProfile) {
+  const auto verdict = Case().judge();
+  EXPECT_EQ(verdict.grade, Grade::kPoor);
+  EXPECT_EQ(verdict.samples, 0u);
+}
+
+TEST(Verdict, TheOneLineIsOneLine) {
+  Case one("none");
+  one.add(7, {kStart}).quality().idle = 12;
+  one.quality()[Reason::stacks_not_recorded] = 7;
+  one.quality()[Reason::depth_limit] = 2;
+  const auto verdict = one.judge();
+  const auto line = one_line(verdict);
+  EXPECT_EQ(line.find('\n'), std::string::npos);
+  EXPECT_NE(line.find("no stacks recorded"), std::string::npos);
+  EXPECT_NE(line.find("12 idle left out"), std::string::npos);
+  EXPECT_NE(line.find("2 cut"), std::string::npos);
+  EXPECT_NE(details(verdict).find("stacks by: none"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace tephra::analysis

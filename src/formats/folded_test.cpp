@@ -1,0 +1,234 @@
+#include "formats/folded.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <sstream>
+
+#include "base/file.h"
+#include "model/profile_assembler.h"
+#include "stream/profile_builder.h"
+#include "stream/random_recording_for_tests.h"
+
+namespace tephra::formats {
+namespace {
+
+using model::Reason;
+
+model::Profile read(std::string_view text) {
+  auto profile = kFolded.read(base::as_bytes(text));
+  EXPECT_TRUE(profile.ok());
+  return std::move(profile).value();
+}
+
+std::string round_trip(std::string_view text) { return write_folded(read(text), {}); }
+
+bool sniff(std::string_view text) { return kFolded.sniff(base::as_bytes(text)); }
+
+// The sum of the numbers at the ends of lines.
+uint64_t sum(const std::string& text) {
+  uint64_t total = 0;
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);) total += std::stoull(line.substr(line.rfind(' ') + 1));
+  return total;
+}
+
+TEST(Folded, LinesAreStacksWithACount) {
+  const auto profile = read("prog;main;work 3\nprog;main 2\n");
+  ASSERT_EQ(profile.samples.size(), 2u);
+  EXPECT_EQ(model::totals(profile), (model::Totals{5, 5}));
+  const auto stack = profile.stacks[profile.samples.stack[0]];
+  EXPECT_EQ(profile.function_name(stack.frame), "work");
+  EXPECT_EQ(profile.function_name(profile.stacks[stack.parent].frame), "main");
+  // Stacks that begin alike share their beginning.
+  EXPECT_EQ(profile.samples.stack[1], stack.parent);
+  EXPECT_EQ(profile.facts.format, "folded");
+  EXPECT_EQ(profile.facts.engine, "imported");
+}
+
+TEST(Folded, WhatIsReadIsWrittenAgain) {
+  const std::string long_name(200000, 'n');
+  for (const std::string& text : std::vector<std::string>{
+           "prog;main;work 3\n",
+           "prog;std::vector<int, std::allocator<int> >::push_back(int const&) 7\n",
+           "java;Lorg/example/Main:.run;[unknown] 1\n",
+           "größe;メイン;🔥 12\n",
+           "one 18446744073709551615\n",
+           "prog;inlined_[i];leaf_[k] 9\n",
+           "prog;" + long_name + ";leaf 1\n",
+           "prog;12 34 5\n",
+           "a;b 1\na;c 2\n",
+       }) {
+    SCOPED_TRACE(text.substr(0, 60));
+    EXPECT_EQ(round_trip(text), text);
+    EXPECT_TRUE(sniff(text));
+  }
+}
+
+TEST(Folded, SpellingsThatMeanTheSame) {
+  EXPECT_EQ(round_trip("a;b; 5\n"), "a;b 5\n");
+  EXPECT_EQ(round_trip("a;b ; ;; 5\n"), "a;b 5\n");
+  EXPECT_EQ(round_trip(";a;;b; 4\n"), "[unknown];a;[unknown];b 4\n");
+  EXPECT_EQ(round_trip("a;b 5"), "a;b 5\n");
+  EXPECT_EQ(round_trip("a;b 5\r\n"), "a;b 5\n");
+  EXPECT_EQ(round_trip("a;b  5  \n"), "a;b 5\n");
+  EXPECT_EQ(round_trip("a;b 5.75\n"), "a;b 5\n");
+  EXPECT_EQ(round_trip("# a comment\n\n  \na;b 2\na;b 3\n"), "a;b 5\n");
+}
+
+TEST(Folded, InlinedFramesAreMarked) {
+  const auto profile = read("a;b_[i] 1\n");
+  const auto frame = profile.stacks[profile.samples.stack[0]].frame;
+  EXPECT_TRUE(profile.frames[frame].inlined);
+  EXPECT_EQ(profile.function_name(frame), "b");
+}
+
+TEST(Folded, UnknownFramesHaveNoName) {
+  const auto profile = read("a;[unknown] 1\na;b 1\n");
+  const auto named = [&](size_t row) {
+    return profile.functions[profile.frames[profile.stacks[profile.samples.stack[row]].frame].function].named;
+  };
+  EXPECT_FALSE(named(0));
+  EXPECT_TRUE(named(1));
+}
+
+TEST(Folded, LinesThatAreNoStacksAreCounted) {
+  const auto profile = read(
+      "a;b 1\nno number here\n 7\n5\n; 3\na;b -3\na;b 1e5\na;b 99999999999999999999\na;b 12V.43\na;b 1.2.3\na;b 0x10\n"
+      "a;b 2\n");
+  EXPECT_EQ(profile.quality[Reason::malformed_records], 10u);
+  EXPECT_EQ(model::totals(profile).count, 3u);
+}
+
+TEST(Folded, IsToldFromOtherText) {
+  EXPECT_TRUE(sniff("main;work 3\n"));
+  EXPECT_TRUE(sniff("# comment\nmain;work 3"));
+  // A bad line among good ones is counted when read.
+  EXPECT_TRUE(sniff("a;b 1\na;c 2\nTHIS IS A BAD LINE\na;d 3\na;e 4\n"));
+  EXPECT_FALSE(sniff(""));
+  EXPECT_FALSE(sniff("\n\n"));
+  EXPECT_FALSE(sniff("# only a comment\n"));
+  EXPECT_FALSE(sniff("Dear reader,\nthis is a text with 3\nlines of prose, and more to come.\n"));
+  EXPECT_FALSE(sniff("    1   10000000: 1 2 3\n    2   20000000: 4 5\n"));
+  EXPECT_FALSE(sniff("{\"json\": 1}\n"));
+  EXPECT_FALSE(sniff("<svg width=\"1200\">\n</svg>\n"));
+  EXPECT_FALSE(sniff("prog 1234 5.678901:     250000 cpu-clock: \n\t    55d0 main+0x10 (/bin/prog)\n\n"));
+  EXPECT_FALSE(sniff(std::string_view("a;b 1\n\0binary", 13)));
+  EXPECT_FALSE(sniff("PERFILE2"));
+  EXPECT_FALSE(sniff("55d0-55d1 r--p 00000000 00:00 0\n55d2-55d3 r-xp 00000000 00:00 0\n"));
+}
+
+TEST(FoldedFixtures, AreToldFromOtherText) {
+  namespace fs = std::filesystem;
+  const char* given = std::getenv("TEPHRA_FIXTURES");
+  const fs::path fixtures = given != nullptr ? fs::path(given) : fs::path(TEPHRA_SOURCE_DIR) / "../shared/fixtures";
+  if (!fs::exists(fixtures / "folded")) GTEST_SKIP() << "no fixtures: set TEPHRA_FIXTURES";
+  size_t folded = 0;
+  size_t other = 0;
+  for (const auto& entry : fs::recursive_directory_iterator(fixtures)) {
+    const std::string name = fs::relative(entry.path(), fixtures).string();
+    if (!entry.is_regular_file()) continue;
+    const bool stacks = name.find("-collapsed") != std::string::npos || name.find(".foldedstack") != std::string::npos;
+    const bool expected =
+        (name.starts_with("folded/") || stacks) && name.find("utf16") == std::string::npos && !name.ends_with(".svg");
+    const bool unclear = name.starts_with("flamegraph-svg/") || name.starts_with("diff-folded/");
+    if (!expected && unclear) continue;
+    SCOPED_TRACE(name);
+    const auto content = base::FileContent::open(entry.path());
+    ASSERT_TRUE(content.ok());
+    const auto bytes = content.value().bytes();
+    EXPECT_EQ(kFolded.sniff(bytes), expected && !bytes.empty());
+    ++(expected ? folded : other);
+    if (!expected) continue;
+    const auto profile = kFolded.read(bytes);
+    ASSERT_TRUE(profile.ok());
+    EXPECT_EQ(profile.value().quality[Reason::malformed_records], 0u);
+    EXPECT_EQ(model::totals(*profile).count, sum(write_folded(*profile, {})));
+  }
+  EXPECT_GT(folded, 60u);
+  EXPECT_GT(other, 150u);
+}
+
+// Names with what separates frames, lines or numbers do not break the line.
+TEST(Folded, OddNamesStayInTheirFrame) {
+  model::ProfileAssembler assembler;
+  const auto event = assembler.event({assembler.string("e"), assembler.string("u")});
+  const auto add = [&](std::string_view comm, std::vector<std::string_view> names, uint64_t count) {
+    model::StackId stack;
+    for (const auto name : names) {
+      const auto function = assembler.function({.name = assembler.string(name), .named = true});
+      stack = assembler.stack(stack, assembler.frame({.function = function}));
+    }
+    const auto thread = assembler.thread({1, 1, assembler.string(comm)});
+    assembler.sample({.stack = stack, .event = event, .thread = thread, .count = count, .value = count * 10});
+  };
+  add("my prog", {"a;b", "new\nline", "tab\there", "trailing;"}, 1);
+  add("my prog", {"ends in 5", "x 7"}, 2);
+  add("", {}, 3);
+  add("comm only", {}, 4);
+  add("", {"", "after nothing"}, 5);
+  add("#1 worker", {"f"}, 6);
+  const auto profile = std::move(assembler).finish();
+  const std::string text = write_folded(profile, {});
+  EXPECT_EQ(
+      text,
+      "[no stack] 3\n[unknown];after nothing 5\n_1_worker;f 6\ncomm_only 4\nmy_prog;a:b;new_line;tab_here;trailing: 1\n"
+      "my_prog;ends in 5;x 7 2\n");
+  const auto again = read(text);
+  EXPECT_EQ(model::totals(again).count, 21u);
+  EXPECT_EQ(again.quality[Reason::malformed_records], 0u);
+  EXPECT_EQ(write_folded(again, {}), text);
+  EXPECT_EQ(sum(write_folded(profile, {.by_value = true})), 210u);
+}
+
+TEST(Folded, OptionsAddWhoAndWhat) {
+  model::ProfileAssembler assembler;
+  const auto event = assembler.event({assembler.string("e"), assembler.string("u")});
+  const auto frame = [&](std::string_view name, model::CodeKind kind) {
+    const auto function = assembler.function({.name = assembler.string(name), .named = true});
+    return assembler.frame({.mapping = assembler.mapping({.kind = kind}), .function = function});
+  };
+  auto stack = assembler.stack({}, frame("main", model::CodeKind::kFile));
+  stack = assembler.stack(stack, frame("jitted", model::CodeKind::kAnonymous));
+  stack = assembler.stack(stack, frame("read", model::CodeKind::kKernel));
+  const auto thread = assembler.thread({10, 11, assembler.string("prog")});
+  assembler.sample({.stack = stack, .event = event, .thread = thread, .count = 1, .value = 5});
+  const auto profile = std::move(assembler).finish();
+  EXPECT_EQ(write_folded(profile, {}), "prog;main;jitted;read 1\n");
+  EXPECT_EQ(write_folded(profile, {.pid = true}), "prog-10;main;jitted;read 1\n");
+  EXPECT_EQ(write_folded(profile, {.tid = true}), "prog-10/11;main;jitted;read 1\n");
+  EXPECT_EQ(write_folded(profile, {.kernel = true, .jit = true}), "prog;main;jitted_[j];read_[k] 1\n");
+  EXPECT_EQ(write_folded(profile, {.by_value = true}), "prog;main;jitted;read 5\n");
+}
+
+TEST(Folded, SumsAreThoseOfTheRecording) {
+  for (uint32_t seed = 1; seed < 20; ++seed) {
+    const auto test = stream::random_recording({.seed = seed, .samples = 300, .events = 1 + seed % 3});
+    const auto profile = stream::build_profile(test.recording(), {});
+    for (const bool tid : {false, true}) {
+      EXPECT_EQ(sum(write_folded(profile, {.tid = tid})), test.samples());
+      EXPECT_EQ(sum(write_folded(profile, {.tid = tid, .by_value = true})), test.value());
+    }
+    EXPECT_EQ(model::totals(read(write_folded(profile, {}))).count, test.samples());
+  }
+}
+
+TEST(Formats, ContentDecidesTheFormat) {
+  const auto folded = read_profile(base::as_bytes("a;b 1\n"), "name", {});
+  ASSERT_TRUE(folded.ok());
+  EXPECT_EQ(folded.value().facts.format, "folded");
+  const auto neither = read_profile(base::as_bytes("Some text, not a profile.\n"), "notes.txt", {});
+  ASSERT_FALSE(neither.ok());
+  EXPECT_NE(neither.error().message().find("notes.txt"), std::string::npos);
+  EXPECT_NE(neither.error().message().find("perf.data, folded"), std::string::npos);
+  EXPECT_NE(read_profile({}, "nothing", {}).error().message().find("empty"), std::string::npos);
+  const auto damaged = read_profile(base::as_bytes("PERFILE2........"), "broken.data", {});
+  ASSERT_FALSE(damaged.ok());
+  EXPECT_EQ(damaged.error().on, "broken.data");
+  EXPECT_EQ(find_format("folded"), &kFolded);
+  EXPECT_EQ(find_format("none"), nullptr);
+}
+
+}  // namespace
+}  // namespace tephra::formats

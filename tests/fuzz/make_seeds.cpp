@@ -1,0 +1,58 @@
+// Writes the seeds of perf_data_fuzzer: small recordings of many kinds. They are kept in seeds/perf_data_fuzzer; run
+// this again when the reader learns something new: `make_seeds tests/fuzz/seeds/perf_data_fuzzer`.
+#include <cstdio>
+#include <string>
+
+#include "base/file.h"
+#include "formats/perf_data_for_tests.h"
+#include "stream/random_recording_for_tests.h"
+
+namespace {
+
+using namespace tephra;
+using stream::TestRecording;
+
+TestRecording wide_recording() {
+  TestRecording test(PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_ADDR | PERF_SAMPLE_ID |
+                     PERF_SAMPLE_STREAM_ID | PERF_SAMPLE_CPU | PERF_SAMPLE_PERIOD | PERF_SAMPLE_READ |
+                     PERF_SAMPLE_CALLCHAIN | PERF_SAMPLE_RAW | PERF_SAMPLE_BRANCH_STACK | PERF_SAMPLE_REGS_USER |
+                     PERF_SAMPLE_STACK_USER);
+  test.layout().read_format = PERF_FORMAT_GROUP | PERF_FORMAT_ID | PERF_FORMAT_LOST;
+  test.layout().branch_sample_type = PERF_SAMPLE_BRANCH_HW_INDEX;
+  test.layout().sample_regs_user = 0x101;
+  stream::TestSample sample{.time = 5, .ip = 0x5001, .callchain = {stream::kTestUserMarker, 0x5001}};
+  sample.read = {1, 2, 100, 0};
+  sample.raw = std::string(12, 'r');
+  sample.branches = {1, 2, 3};
+  sample.registers = {1, 0x5001};
+  sample.stack = std::string(16, 's');
+  sample.stack_filled = 8;
+  return test.sample(sample).ksymbol(6, 0xffffffffc0000000, 64, false, "bpf_prog").lost(7, 3).lost_samples(8, 3);
+}
+
+bool write(const std::string& folder, const std::string& name, const std::string& bytes) {
+  const auto status = base::write_file(folder + "/" + name, bytes);
+  if (!status) std::fprintf(stderr, "%s\n", status.error().message().c_str());
+  return status.ok();
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc != 2) {
+    std::fprintf(stderr, "usage: make_seeds FOLDER\n");
+    return 2;
+  }
+  const std::string folder = argv[1];
+  TestRecording test = stream::random_recording({.seed = 4, .samples = 12, .events = 2});
+  formats::TestFileOptions options;
+  options.features[formats::kFeatureHostname] = formats::test_text("host");
+  options.features[formats::kFeatureArch] = formats::test_text("x86_64");
+  options.features[formats::kFeatureEventDescription] = formats::test_event_descriptions(test, 112);
+  options.features[formats::kFeatureBuildId] = formats::test_build_id_record("01234567890123456789", "/lib/1", 2);
+  const bool ok = write(folder, "file", formats::test_file(test, options)) &&
+                  write(folder, "pipe", formats::test_pipe(test, options)) &&
+                  write(folder, "wide", formats::test_file(wide_recording())) &&
+                  write(folder, "killed", formats::test_file(wide_recording(), {.without_data_size = true}));
+  return ok ? 0 : 1;
+}
