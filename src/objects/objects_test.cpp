@@ -142,7 +142,9 @@ TEST(DebugInfo, SameLinesAndInlinedCallsAsAddr2line) {
     for (size_t i = 0; i < levels.size(); ++i) {
       const auto& level = levels[levels.size() - 1 - i];
       // binutils name a function without a linkage name by its last part, or by the function that it is inlined into.
-      if (level.function != "nest::(anonymous namespace)::middle") EXPECT_EQ(level.function, wanted[i * 2]);
+      if (level.function != "nest::(anonymous namespace)::middle") {
+        EXPECT_EQ(level.function, wanted[i * 2]);
+      }
       const std::string line = wanted[i * 2 + 1].substr(0, wanted[i * 2 + 1].find(" (disc"));
       EXPECT_EQ(fmt::format("{}:{}", level.file, level.line == 0 ? "?" : std::to_string(level.line)), line);
     }
