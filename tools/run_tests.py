@@ -76,7 +76,9 @@ def suite_unit_tsan(_):
     return run_gtest(os.path.join(build("tsan", "tephra_tests", "test_programs"), "tephra_tests"))
 
 
-def suite_live(_):
+def suite_live(options):
+    if options.all or options.long:
+        os.environ["TEPHRA_FULL"] = "1"  # as many killed recorders as promised
     os.environ["TEPHRA"] = os.path.join(build("release", "tephra", "test_programs"), "tephra")
     sys.path.insert(0, os.path.join(ROOT, "tests", "live"))
     tests = unittest.defaultTestLoader.discover(os.path.join(ROOT, "tests", "live"), pattern="*_test.py")
@@ -135,14 +137,14 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--all", action="store_true", help="also the suites with heavy peers")
     parser.add_argument("--long", action="store_true", help="also long fuzzing; implies --all")
-    parser.add_argument("word", nargs="*", help="only suites whose name contains one of these")
+    parser.add_argument("word", nargs="*", help="only these suites: " + ", ".join({**EVERYDAY, **HEAVY}))
     options = parser.parse_args()
     suites = dict(EVERYDAY)
     if options.all or options.long or options.word:
         suites.update(HEAVY)
     total = Result(0, 0, 0)
     for name, suite in suites.items():
-        if options.word and not any(word in name for word in options.word):
+        if options.word and name not in options.word:
             continue
         print(f"== {name}", flush=True)
         begin = time.monotonic()

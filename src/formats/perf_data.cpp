@@ -85,6 +85,10 @@ base::Status read_attributes(Bytes file, const Section& section, uint64_t entry_
   return {};
 }
 
+bool has_feature(Bytes bits, uint32_t feature) {
+  return static_cast<unsigned>(bits[feature / 8]) >> (feature % 8) & 1;
+}
+
 // The table of feature sections lies behind the data; each set bit has one entry, in order.
 void read_features(Bytes file, const Section& data, Bytes bits, Recording& recording) {
   bool whole = true;
@@ -92,8 +96,7 @@ void read_features(Bytes file, const Section& data, Bytes bits, Recording& recor
   if (!whole) return;
   ByteReader table(file.subspan(data.offset + data.size));
   for (uint32_t feature = 0; feature < kFeatureBits; ++feature) {
-    const auto byte = static_cast<unsigned>(bits[feature / 8]);
-    if (!(byte >> (feature % 8) & 1)) continue;
+    if (!has_feature(bits, feature)) continue;
     const Section section = read_section(table);
     if (!table.ok()) {
       ++recording.quality[Reason::file_truncated];
@@ -261,7 +264,12 @@ base::Result<Recording> open_file(Bytes file) {
   bool whole = true;
   recording.records = {slice(file, data, whole)};
   if (!whole) ++recording.quality[Reason::file_truncated];
-  const StreamContent content = read_header_records(recording.records[0], false, recording);
+  // perf marks files with compressed records; one without any mark may be of a writer that was killed.
+  const bool marked = std::any_of(feature_bits.begin(), feature_bits.end(), [](std::byte b) { return b != std::byte{}; });
+  StreamContent content;
+  if (!marked || has_feature(feature_bits, kFeatureCompressed)) {
+    content = read_header_records(recording.records[0], false, recording);
+  }
   return finish(std::move(recording), content);
 }
 

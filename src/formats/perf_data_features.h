@@ -14,6 +14,7 @@ enum PerfFeature : uint32_t {
   kFeatureArch = 6,
   kFeatureCommandLine = 11,
   kFeatureEventDescription = 12,
+  kFeatureCompressed = 27,
 };
 inline constexpr uint32_t kFeatureBits = 256;
 

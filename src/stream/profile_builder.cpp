@@ -325,7 +325,7 @@ std::string engine_of(const Recording& recording) {
 model::Profile build_profile(const Recording& recording, const BuildOptions& options) {
   model::ProfileAssembler assembler;
   const Decoder decoder(recording);
-  const SideBand side_band = read_side_band(recording, decoder, assembler);
+  const SideBand side_band = read_side_band(recording, decoder, assembler, options.done_with);
   assembler.quality() = side_band.quality;
   ReadCounts counts;
   const Job job{recording, options, decoder, side_band, assembler.so_far().strings};

@@ -16,8 +16,8 @@ struct BuildOptions {
   SampleFilter filter;
   bool keep_cpu = false;           // split rows by CPU
   bool keep_every_sample = false;  // one row a sample, in time order, with time and CPU
-  // Called with each part of the records that was read for the last time, so that a mapped file need not stay in
-  // memory.
+  // Called with each part of the records whenever a pass over it ends, so that a mapped file need not stay in memory.
+  // The bytes must stay readable.
   std::function<void(base::Bytes)> done_with;
 };
 

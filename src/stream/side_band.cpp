@@ -32,7 +32,8 @@ uint64_t lost_samples(const Recording& recording, const Losses& losses) {
 
 class Scanner {
  public:
-  Scanner(const Decoder& decoder, SideBand& side_band) : decoder_(decoder), side_band_(side_band) {}
+  Scanner(const Decoder& decoder, SideBand& side_band, const std::function<void(base::Bytes)>& done_with)
+      : decoder_(decoder), side_band_(side_band), done_with_(done_with) {}
 
   void scan(base::Bytes part, uint64_t part_position) {
     RecordWalker walker(part);
@@ -43,6 +44,7 @@ class Scanner {
       chunk.bytes = part.subspan(begin, end - begin);
       chunk.position = part_position + begin;
       if (chunk.samples > 0) side_band_.chunks.push_back(chunk);
+      if (done_with_) done_with_(chunk.bytes);
       side_band_.samples += chunk.samples;
       chunk.samples = 0;
       begin = end;
@@ -96,6 +98,7 @@ class Scanner {
 
   const Decoder& decoder_;
   SideBand& side_band_;
+  const std::function<void(base::Bytes)>& done_with_;
   std::vector<Pending> pending_;
   uint64_t newest_ = 0;  // time of the samples so far
   Losses losses_;
@@ -103,9 +106,10 @@ class Scanner {
 
 }  // namespace
 
-SideBand read_side_band(const Recording& recording, const Decoder& decoder, model::ProfileAssembler& assembler) {
+SideBand read_side_band(const Recording& recording, const Decoder& decoder, model::ProfileAssembler& assembler,
+                        const std::function<void(base::Bytes)>& done_with) {
   SideBand side_band{.chunks = {}, .history = ProcessHistory(assembler, recording), .quality = recording.quality};
-  Scanner scanner(decoder, side_band);
+  Scanner scanner(decoder, side_band, done_with);
   uint64_t position = 0;
   for (const base::Bytes part : recording.records) {
     scanner.scan(part, position);

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <vector>
 
 #include "model/profile_assembler.h"
@@ -26,7 +27,9 @@ struct SideBand {
 };
 
 // Steps over all records once: collects the chunks, and applies the side-band events in time order to the history.
-SideBand read_side_band(const Recording& recording, const Decoder& decoder, model::ProfileAssembler& assembler);
+// `done_with`, where given, is called with each part that was read.
+SideBand read_side_band(const Recording& recording, const Decoder& decoder, model::ProfileAssembler& assembler,
+                        const std::function<void(base::Bytes)>& done_with = {});
 
 // The moment of a record for ProcessHistory: its time, or its place where the recording has no times.
 inline uint64_t moment_of(const Decoder& decoder, uint64_t time, uint64_t position) {

@@ -1,6 +1,4 @@
-"""What the live tests of report and script share: the programs, recordings made by perf, and how to run things.
-
-TEPHRA names the program under test (default build/release/tephra).
+"""What the live tests of report and script share: recordings made by perf, and how to run things.
 """
 
 import os
@@ -9,9 +7,9 @@ import subprocess
 import tempfile
 import unittest
 
-ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-TEPHRA = os.path.abspath(os.environ.get("TEPHRA", os.path.join(ROOT, "build", "release", "tephra")))
-WORKERS = os.path.join(os.path.dirname(TEPHRA), "programs", "workers")
+from support import TEPHRA, program
+
+WORKERS = program("workers")
 
 
 def run(command, status=0):

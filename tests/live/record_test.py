@@ -14,20 +14,14 @@ import threading
 import time
 import unittest
 
-ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-TEPHRA = os.path.abspath(os.environ.get("TEPHRA", os.path.join(ROOT, "build", "release", "tephra")))
-PROGRAMS = os.path.join(os.path.dirname(TEPHRA), "programs")
-SPIN = os.path.join(PROGRAMS, "spin")
-FAMILY = os.path.join(PROGRAMS, "family")
-STORM = os.path.join(PROGRAMS, "thread_storm")
-FAULTS = os.path.join(PROGRAMS, "touch_pages")
+from support import TEPHRA, program, run
+
+SPIN = program("spin")
+FAMILY = program("family")
+FAULTS = program("touch_pages")
 PERFPARSER = "/usr/lib/x86_64-linux-gnu/libexec/hotspot-perfparser"
 KILLS = 50 if os.environ.get("TEPHRA_FULL") else 8
 SUMMARY = re.compile(r"recorded (\d+) samples of (\S+) in ([\d.]+) s, (\d+) lost")
-
-
-def run(command, **settings):
-    return subprocess.run(command, capture_output=True, text=True, errors="replace", timeout=120, **settings)
 
 
 def paranoid():
@@ -94,6 +88,17 @@ class RecordTest(unittest.TestCase):
             self.assertEqual(result.returncode, 0, f"{command}: {result.stderr}")
             for word in ("incompatible", "failed to process", "truncated", "unexpected", "corrupt"):
                 self.assertNotIn(word, result.stderr, f"{command}: {result.stderr}")
+
+
+    def assert_tephra_opens(self, path):
+        """tephra reads as many samples as perf does."""
+        script = run([TEPHRA, "script", "-q", "-G", path])
+        samples = sum(1 for line in script.stdout.splitlines() if line.strip())
+        if samples == 0:
+            self.assertIn("holds none", script.stderr)
+        else:
+            self.assertEqual(script.returncode, 0, script.stderr)
+        self.assertEqual(samples, self.perf_samples(path))
 
 
 class Samples(RecordTest):
@@ -318,6 +323,7 @@ class Kills(RecordTest):
                 continue
             published += 1
             self.assert_perf_opens(self.data)
+            self.assert_tephra_opens(self.data)
         self.assertGreater(published, 0)
 
     def test_samples_with_stacks(self):
