@@ -24,6 +24,9 @@ stream::Recording open(const std::string& file) {
   return recording.ok() ? std::move(recording).value() : stream::Recording{};
 }
 
+// What is opened points into the file.
+stream::Recording open(std::string&& file) = delete;
+
 std::string refusal(const std::string& file) {
   const auto recording = kPerfData.open(base::as_bytes(file));
   return recording.ok() ? "opened" : recording.error().message();
@@ -104,7 +107,8 @@ TEST(PerfData, EventNamesGoByIdNotByPlace) {
   std::swap(swapped.events()[0], swapped.events()[1]);
   TestFileOptions options;
   options.features[kFeatureEventDescription] = test_event_descriptions(swapped, 112);
-  const auto recording = open(test_file(test, options));
+  const std::string file = test_file(test, options);
+  const auto recording = open(file);
   EXPECT_EQ(recording.events[0].name, "cpu-clock");
   EXPECT_EQ(recording.events[1].name, "second");
 }
@@ -136,7 +140,8 @@ TEST(PerfData, BrokenFeaturesAreCountedAndChangeNothing) {
 
 TEST(PerfData, AKilledWriterLeavesNoSize) {
   const TestRecording test = small_recording();
-  const auto recording = open(test_file(test, {.without_data_size = true}));
+  const std::string file = test_file(test, {.without_data_size = true});
+  const auto recording = open(file);
   EXPECT_EQ(recording.quality[Reason::file_truncated], 1u);
   EXPECT_EQ(model::totals(stream::build_profile(recording, {})).count, test.samples());
 }
@@ -297,7 +302,8 @@ TEST(PerfData, PlainRecordsBetweenCompressedOnesAreKept) {
   const TestRecording test = small_recording();
   TestRecording packed = test;
   packed.data() = test.data() + compressed(test.data(), stream::kRecordCompressed2, 100) + test.data();
-  const auto profile = stream::build_profile(open(test_file(packed)), {});
+  const std::string file = test_file(packed);
+  const auto profile = stream::build_profile(open(file), {});
   EXPECT_EQ(model::totals(profile).count, test.samples() * 3);
 }
 
