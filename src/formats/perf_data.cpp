@@ -85,9 +85,7 @@ base::Status read_attributes(Bytes file, const Section& section, uint64_t entry_
   return {};
 }
 
-bool has_feature(Bytes bits, uint32_t feature) {
-  return static_cast<unsigned>(bits[feature / 8]) >> (feature % 8) & 1;
-}
+bool has_feature(Bytes bits, uint32_t feature) { return static_cast<unsigned>(bits[feature / 8]) >> (feature % 8) & 1; }
 
 // The table of feature sections lies behind the data; each set bit has one entry, in order.
 void read_features(Bytes file, const Section& data, Bytes bits, Recording& recording) {
@@ -265,7 +263,8 @@ base::Result<Recording> open_file(Bytes file) {
   recording.records = {slice(file, data, whole)};
   if (!whole) ++recording.quality[Reason::file_truncated];
   // perf marks files with compressed records; one without any mark may be of a writer that was killed.
-  const bool marked = std::any_of(feature_bits.begin(), feature_bits.end(), [](std::byte b) { return b != std::byte{}; });
+  const bool marked =
+      std::any_of(feature_bits.begin(), feature_bits.end(), [](std::byte b) { return b != std::byte{}; });
   StreamContent content;
   if (!marked || has_feature(feature_bits, kFeatureCompressed)) {
     content = read_header_records(recording.records[0], false, recording);

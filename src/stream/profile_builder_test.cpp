@@ -226,7 +226,7 @@ TEST(ProfileBuilder, WhatIsWrongIsCounted) {
   }
 }
 
-TEST(ProfileBuilder, PartsThatWereReadAreToldOnce) {
+TEST(ProfileBuilder, PartsThatWereReadAreToldAfterEachPass) {
   const TestRecording test = random_recording({.seed = 6, .samples = 20000, .events = 1});
   std::mutex mutex;
   size_t bytes = 0;
@@ -237,7 +237,8 @@ TEST(ProfileBuilder, PartsThatWereReadAreToldOnce) {
   };
   build_profile(test.recording(), options);
   EXPECT_GT(bytes, size_t{1} << 20);
-  EXPECT_LE(bytes, test.data().size());
+  // One pass finds out who was mapped where, one reads the samples.
+  EXPECT_LE(bytes, 2 * test.data().size());
 }
 
 TEST(ProfileBuilder, NothingInNothingOut) {

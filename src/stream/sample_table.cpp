@@ -6,6 +6,9 @@
 #include "base/hash.h"
 
 namespace tephra::stream {
+namespace {
+constexpr size_t kChainBlock = 64 << 10;
+}
 
 uint64_t SampleKey::hash() const {
   uint64_t hash = base::mix(static_cast<uint64_t>(static_cast<uint32_t>(pid)) << 32 | static_cast<uint32_t>(tid),
@@ -39,8 +42,20 @@ uint32_t SampleTable::find_or_add(const SampleKey& key, uint64_t hash, uint64_t 
     slot = (slot + 1) & mask;
   }
   rows_.push_back(Row{key, hash, position, 0, 0});
+  rows_.back().key.callchain = keep(key.callchain);
   slots_[slot] = static_cast<uint32_t>(rows_.size());
   return static_cast<uint32_t>(rows_.size() - 1);
+}
+
+base::Words SampleTable::keep(const base::Words& chain) {
+  const base::Bytes bytes = chain.bytes();
+  if (chains_.empty() || chains_.back().capacity() - chains_.back().size() < bytes.size()) {
+    chains_.emplace_back().reserve(std::max(kChainBlock, bytes.size()));
+  }
+  std::vector<std::byte>& block = chains_.back();
+  const size_t at = block.size();
+  block.insert(block.end(), bytes.begin(), bytes.end());
+  return {block.data() + at, chain.size()};
 }
 
 void SampleTable::add(const SampleKey& key, uint64_t position, uint64_t count, uint64_t value) {

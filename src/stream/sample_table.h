@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <vector>
 
 #include "base/bytes.h"
@@ -9,7 +10,8 @@
 
 namespace tephra::stream {
 
-// What makes samples equal for a profile that does not keep single ones. The chain points into the recording.
+// What makes samples equal for a profile that does not keep single ones. The chain points into the recording, or into
+// the table that holds the key.
 struct SampleKey {
   uint32_t event = 0;
   int32_t pid = -1;
@@ -29,7 +31,8 @@ struct SampleKey {
   bool operator==(const SampleKey& other) const;
 };
 
-// Counts equal samples. Rows are in the order of their first sample.
+// Counts equal samples. Rows are in the order of their first sample. Keeps copies of the chains, so that looking at a
+// row does not bring the recording's pages back into memory.
 class SampleTable {
  public:
   struct Row {
@@ -53,9 +56,11 @@ class SampleTable {
 
  private:
   void grow();
+  base::Words keep(const base::Words& chain);
 
   std::vector<Row> rows_;
-  std::vector<uint32_t> slots_;  // open addressing; row number + 1, 0 is free
+  std::deque<std::vector<std::byte>> chains_;  // blocks that never grow beyond what they reserved
+  std::vector<uint32_t> slots_;                // open addressing; row number + 1, 0 is free
 };
 
 }  // namespace tephra::stream
