@@ -52,6 +52,8 @@ size_t events_with_samples(const model::Profile& profile) {
 std::string names_of_events(const model::Profile& profile) {
   std::string names;
   for (const model::Event& event : profile.events) {
+    // Carries records about processes, never samples.
+    if (profile.text(event.name).starts_with("dummy")) continue;
     names += fmt::format("{}{}", names.empty() ? "" : ", ", profile.text(event.name));
   }
   return names;

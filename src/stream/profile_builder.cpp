@@ -53,7 +53,9 @@ class KeyMaker {
   Answer make(const Sample& sample, uint64_t position, SampleKey& key) {
     const Origin& origin = sample.origin;
     if (!wanted_[origin.event] || !options_.filter.takes(origin)) return Answer::kLeave;
-    if (origin.pid == 0 && !options_.filter.keep_idle) return Answer::kIdle;
+    // Time is idle; a tracepoint that the idle task hits is an event like any other.
+    const bool is_tracepoint = recording_.events[origin.event].layout.type == PERF_TYPE_TRACEPOINT;
+    if (origin.pid == 0 && !options_.filter.keep_idle && !is_tracepoint) return Answer::kIdle;
     const uint64_t moment = moment_of(decoder_, origin.time, position);
     look_up(origin, moment);
     if (!takes_comm()) return Answer::kLeave;

@@ -32,7 +32,7 @@ def rows(text, shares, keys):
 class ReportTest(OracleTest):
     def both(self, path, *words, shares=1, keys=3):
         theirs = perf("report", "--stdio", "--no-inline", "-g", "none", "-i", path, *words)
-        ours = tephra("report", "-q", "--stdio", "--no-inline", "-g", "none", "-i", path, *words)
+        ours = tephra("report", "-q", "--stdio", "--no-inline", "--idle", "-g", "none", "-i", path, *words)
         their_rows, our_rows = rows(theirs, shares, keys), rows(ours, shares, keys)
         self.assertTrue(their_rows, theirs)
         return their_rows, our_rows
