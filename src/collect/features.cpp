@@ -11,6 +11,7 @@
 #include "kernel/perf_event.h"
 #include "kernel/procfs.h"
 #include "kernel/tracefs.h"
+#include "stream/perf_file.h"
 
 namespace tephra::collect {
 namespace {
@@ -48,27 +49,27 @@ std::string proc_field(const std::string& path, std::string_view field) {
 }
 
 Feature cpu_count_feature() {
-  Feature feature{kCpuCount, {}};
+  Feature feature{stream::kFeatureCpuCount, {}};
   put(feature.content, static_cast<uint32_t>(kernel::present_cpu_count()));
   put(feature.content, static_cast<uint32_t>(kernel::online_cpus().size()));
   return feature;
 }
 
 Feature total_memory_feature() {
-  Feature feature{kTotalMemory, {}};
+  Feature feature{stream::kFeatureTotalMemory, {}};
   put(feature.content, static_cast<uint64_t>(::strtoull(proc_field("/proc/meminfo", "MemTotal").c_str(), nullptr, 10)));
   return feature;
 }
 
 Feature command_line_feature(std::span<const std::string> words) {
-  Feature feature{kCommandLine, {}};
+  Feature feature{stream::kFeatureCommandLine, {}};
   put(feature.content, static_cast<uint32_t>(words.size()));
   for (const std::string& word : words) put_text(feature.content, word);
   return feature;
 }
 
 Feature event_description_feature(std::span<const FileEvent> events) {
-  Feature feature{kEventDescription, {}};
+  Feature feature{stream::kFeatureEventDescription, {}};
   std::string& out = feature.content;
   put(out, static_cast<uint32_t>(events.size()));
   put(out, kernel::kAttrSize);
@@ -90,14 +91,14 @@ uint64_t now(clockid_t clock) {
 Feature clock_id_feature() {
   timespec resolution{};
   ::clock_getres(CLOCK_MONOTONIC, &resolution);
-  Feature feature{kClockId, {}};
+  Feature feature{stream::kFeatureClockId, {}};
   put(feature.content, static_cast<uint64_t>(resolution.tv_nsec));
   return feature;
 }
 
 // Ties the clock of the samples to the time of day.
 Feature clock_data_feature() {
-  Feature feature{kClockData, {}};
+  Feature feature{stream::kFeatureClockData, {}};
   put(feature.content, uint32_t{1});
   put(feature.content, static_cast<uint32_t>(CLOCK_MONOTONIC));
   put(feature.content, now(CLOCK_REALTIME));
@@ -154,12 +155,12 @@ std::vector<Feature> start_features(std::span<const FileEvent> events, std::span
   utsname machine{};
   ::uname(&machine);
   std::vector<Feature> features{
-      text_feature(kHostname, machine.nodename),
-      text_feature(kOsRelease, machine.release),
-      text_feature(kVersion, "tephra " TEPHRA_VERSION),
-      text_feature(kArch, machine.machine),
+      text_feature(stream::kFeatureHostname, machine.nodename),
+      text_feature(stream::kFeatureOsRelease, machine.release),
+      text_feature(stream::kFeatureVersion, "tephra " TEPHRA_VERSION),
+      text_feature(stream::kFeatureArch, machine.machine),
       cpu_count_feature(),
-      text_feature(kCpuDescription, proc_field("/proc/cpuinfo", "model name")),
+      text_feature(stream::kFeatureCpuDescription, proc_field("/proc/cpuinfo", "model name")),
       total_memory_feature(),
       command_line_feature(command_line),
       event_description_feature(events),
@@ -172,7 +173,7 @@ std::vector<Feature> start_features(std::span<const FileEvent> events, std::span
 }
 
 Feature sample_time_feature(uint64_t first, uint64_t last) {
-  Feature feature{kSampleTime, {}};
+  Feature feature{stream::kFeatureSampleTime, {}};
   put(feature.content, first);
   put(feature.content, last);
   return feature;
@@ -181,7 +182,7 @@ Feature sample_time_feature(uint64_t first, uint64_t last) {
 Feature build_id_feature(const model::BuildId& kernel, const BuildIds& files) {
   constexpr size_t kMaxFiles = 20'000;
   constexpr size_t kMaxPath = 4096;
-  Feature feature{kBuildId, {}};
+  Feature feature{stream::kFeatureBuildId, {}};
   if (!kernel.empty()) {
     put_build_id(feature.content, PERF_RECORD_MISC_KERNEL, -1, kernel, "[kernel.kallsyms]");
   }
@@ -196,7 +197,7 @@ Feature build_id_feature(const model::BuildId& kernel, const BuildIds& files) {
 
 base::Result<Feature> tracing_data_feature(std::span<const kernel::EventSpec> events) {
   TEPHRA_TRY(const std::string root, kernel::tracefs_folder());
-  Feature feature{kTracingData, {}};
+  Feature feature{stream::kFeatureTracingData, {}};
   std::string& out = feature.content;
   out += std::string_view("\x17\x08\x44tracing0.6\0", 14);
   put(out, uint8_t{__BYTE_ORDER__ == __ORDER_BIG_ENDIAN__});

@@ -14,25 +14,6 @@
 
 namespace tephra::collect {
 
-// The feature sections of perf.data that a recording has, by their bit.
-enum FeatureBit : int {
-  kTracingData = 1,
-  kBuildId = 2,
-  kHostname = 3,
-  kOsRelease = 4,
-  kVersion = 5,
-  kArch = 6,
-  kCpuCount = 7,
-  kCpuDescription = 8,
-  kTotalMemory = 10,
-  kCommandLine = 11,
-  kEventDescription = 12,
-  kCpuTopology = 13,
-  kSampleTime = 21,
-  kClockId = 23,
-  kClockData = 29,
-};
-
 // What is known about the machine and the recording before it starts.
 std::vector<Feature> start_features(std::span<const FileEvent> events, std::span<const std::string> command_line,
                                     bool monotonic_clock);

@@ -14,6 +14,7 @@
 #include <fmt/format.h>
 
 #include "kernel/perf_event.h"
+#include "stream/perf_file.h"
 
 namespace tephra::collect {
 namespace {
@@ -28,9 +29,6 @@ struct FileHeader {
   uint64_t features[4] = {};
 };
 static_assert(sizeof(FileHeader) == 104);
-
-constexpr uint32_t kHeaderEventType = 65;  // retired; every reader skips it
-constexpr uint32_t kFinishedRound = 68;
 
 template <class T>
 void put(std::string& out, const T& value, size_t bytes = sizeof(T)) {
@@ -121,7 +119,7 @@ base::Status PerfDataWriter::write_start(std::span<const FileEvent> events, std:
 std::string PerfDataWriter::table() const {
   std::string out;
   perf_event_header record{};
-  record.type = kHeaderEventType;
+  record.type = stream::kRecordHeaderEventType;
   record.size = static_cast<uint16_t>((sections_.size() + 1) * sizeof(FileSection));
   put(out, record);
   put(out, uint64_t{0});
@@ -169,7 +167,7 @@ base::Status PerfDataWriter::fail(int error_number) {
 base::Status PerfDataWriter::end_round() {
   if (end_ == committed_) return {};
   perf_event_header round{};
-  round.type = kFinishedRound;
+  round.type = stream::kRecordFinishedRound;
   round.size = sizeof round;
   std::string record;
   put(record, round);

@@ -93,7 +93,7 @@ void read_features(Bytes file, const Section& data, Bytes bits, Recording& recor
   slice(file, data, whole);
   if (!whole) return;
   ByteReader table(file.subspan(data.offset + data.size));
-  for (uint32_t feature = 0; feature < kFeatureBits; ++feature) {
+  for (uint32_t feature = 0; feature < stream::kFeatureBits; ++feature) {
     if (!has_feature(bits, feature)) continue;
     const Section section = read_section(table);
     if (!table.ok()) {
@@ -120,7 +120,7 @@ bool read_header_record(const stream::Record& record, Bytes payload, Recording& 
     case stream::kRecordHeaderFeature: {
       const uint64_t feature = reader.u64();
       if (!reader.ok()) return false;
-      if (feature >= kFeatureBits) return true;
+      if (feature >= stream::kFeatureBits) return true;
       return read_feature(static_cast<uint32_t>(feature), reader.bytes(reader.remaining()), recording);
     }
     case stream::kRecordBuildId:
@@ -250,7 +250,7 @@ base::Result<Recording> open_file(Bytes file) {
   const Section attributes = read_section(header);
   Section data = read_section(header);
   header.skip(16);  // event types, of old versions
-  const Bytes feature_bits = header.bytes(kFeatureBits / 8);
+  const Bytes feature_bits = header.bytes(stream::kFeatureBits / 8);
   TEPHRA_CHECK_OK(read_attributes(file, attributes, entry_size, recording));
   // A writer that was killed may have left no size; then the data goes on to the end of the file.
   if (data.size == 0 && data.offset < file.size()) {
@@ -266,7 +266,7 @@ base::Result<Recording> open_file(Bytes file) {
   const bool marked =
       std::any_of(feature_bits.begin(), feature_bits.end(), [](std::byte b) { return b != std::byte{}; });
   StreamContent content;
-  if (!marked || has_feature(feature_bits, kFeatureCompressed)) {
+  if (!marked || has_feature(feature_bits, stream::kFeatureCompressed)) {
     content = read_header_records(recording.records[0], false, recording);
   }
   return finish(std::move(recording), content);

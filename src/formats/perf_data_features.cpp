@@ -119,20 +119,20 @@ stream::EventLayout read_attribute(Bytes bytes) {
 
 bool read_feature(uint32_t feature, Bytes section, stream::Recording& recording) {
   switch (feature) {
-    case kFeatureTracingData:
+    case stream::kFeatureTracingData:
       recording.tracing_data = section;
       return true;
-    case kFeatureBuildId:
+    case stream::kFeatureBuildId:
       return read_build_ids(section, recording);
-    case kFeatureHostname:
+    case stream::kFeatureHostname:
       return read_single_text(section, recording.facts.host);
-    case kFeatureOsRelease:
+    case stream::kFeatureOsRelease:
       return read_single_text(section, recording.facts.os_release);
-    case kFeatureArch:
+    case stream::kFeatureArch:
       return read_single_text(section, recording.facts.arch);
-    case kFeatureCommandLine:
+    case stream::kFeatureCommandLine:
       return read_command_line(section, recording.facts.command_line);
-    case kFeatureEventDescription:
+    case stream::kFeatureEventDescription:
       return read_event_descriptions(section, recording);
     default:
       return true;

@@ -73,14 +73,15 @@ TEST(PerfData, FeaturesNameTheMachineAndTheEvents) {
   test.event("my:tracepoint", TestRecording::kUsual);
   test.events()[0].name = "renamed";
   TestFileOptions options;
-  options.features[kFeatureHostname] = test_text("some-host");
-  options.features[kFeatureOsRelease] = test_text("6.1.0");
-  options.features[kFeatureArch] = test_text("x86_64");
-  options.features[kFeatureCommandLine] = TestBytes().put(uint32_t{2}).text() + test_text("perf") + test_text("record");
-  options.features[kFeatureEventDescription] = test_event_descriptions(test, 112);
-  options.features[kFeatureBuildId] = test_build_id_record("0123456789abcdefghij", "/bin/prog", 2) +
-                                      test_build_id_record("short", "/bin/other", 2 | 1 << 15) +
-                                      test_build_id_record("kernel-kernel-kernel", "[kernel.kallsyms]", 1);
+  options.features[stream::kFeatureHostname] = test_text("some-host");
+  options.features[stream::kFeatureOsRelease] = test_text("6.1.0");
+  options.features[stream::kFeatureArch] = test_text("x86_64");
+  options.features[stream::kFeatureCommandLine] =
+      TestBytes().put(uint32_t{2}).text() + test_text("perf") + test_text("record");
+  options.features[stream::kFeatureEventDescription] = test_event_descriptions(test, 112);
+  options.features[stream::kFeatureBuildId] = test_build_id_record("0123456789abcdefghij", "/bin/prog", 2) +
+                                              test_build_id_record("short", "/bin/other", 2 | 1 << 15) +
+                                              test_build_id_record("kernel-kernel-kernel", "[kernel.kallsyms]", 1);
   options.features[200] = "not known";
   for (const auto& bytes : {test_file(test, options), test_pipe(test, options)}) {
     const auto recording = open(bytes);
@@ -106,7 +107,7 @@ TEST(PerfData, EventNamesGoByIdNotByPlace) {
   TestRecording swapped = test;
   std::swap(swapped.events()[0], swapped.events()[1]);
   TestFileOptions options;
-  options.features[kFeatureEventDescription] = test_event_descriptions(swapped, 112);
+  options.features[stream::kFeatureEventDescription] = test_event_descriptions(swapped, 112);
   const std::string file = test_file(test, options);
   const auto recording = open(file);
   EXPECT_EQ(recording.events[0].name, "cpu-clock");
@@ -117,14 +118,14 @@ TEST(PerfData, EventNamesGoByIdNotByPlace) {
 TEST(PerfData, BrokenFeaturesAreCountedAndChangeNothing) {
   TestRecording test = small_recording();
   const std::vector<std::pair<uint32_t, std::string>> broken{
-      {kFeatureHostname, TestBytes().put(uint32_t{1000}).text()},
-      {kFeatureArch, ""},
-      {kFeatureCommandLine, TestBytes().put(UINT32_MAX).text()},
-      {kFeatureEventDescription, TestBytes().put(UINT32_MAX).put(uint32_t{112}).text()},
-      {kFeatureEventDescription, TestBytes().put(uint32_t{1}).put(uint32_t{112}).text()},
-      {kFeatureEventDescription, test_event_descriptions(test, 112).substr(0, 130)},
-      {kFeatureBuildId, "too short"},
-      {kFeatureBuildId, stream::test_record(stream::kRecordBuildId, 0, "short")},
+      {stream::kFeatureHostname, TestBytes().put(uint32_t{1000}).text()},
+      {stream::kFeatureArch, ""},
+      {stream::kFeatureCommandLine, TestBytes().put(UINT32_MAX).text()},
+      {stream::kFeatureEventDescription, TestBytes().put(UINT32_MAX).put(uint32_t{112}).text()},
+      {stream::kFeatureEventDescription, TestBytes().put(uint32_t{1}).put(uint32_t{112}).text()},
+      {stream::kFeatureEventDescription, test_event_descriptions(test, 112).substr(0, 130)},
+      {stream::kFeatureBuildId, "too short"},
+      {stream::kFeatureBuildId, stream::test_record(stream::kRecordBuildId, 0, "short")},
   };
   for (const auto& [feature, content] : broken) {
     SCOPED_TRACE(feature);
@@ -148,7 +149,7 @@ TEST(PerfData, AKilledWriterLeavesNoSize) {
 
 TEST(PerfData, SizesBeyondTheFile) {
   const TestRecording test = small_recording();
-  const std::string whole = test_file(test, {.features = {{kFeatureHostname, test_text("h")}}});
+  const std::string whole = test_file(test, {.features = {{stream::kFeatureHostname, test_text("h")}}});
   for (const uint64_t size : {uint64_t{1} << 20, uint64_t{1} << 63, UINT64_MAX, UINT64_MAX - 100}) {
     std::string file = whole;
     file.replace(48, 8, TestBytes().put(size).text());
@@ -197,8 +198,8 @@ TEST(PerfData, WhatIsNotOneIsRefusedWithTheReason) {
 // A file cut at any byte opens up to its last whole record, and says that it was cut.
 TEST(PerfData, CutAtEveryByte) {
   TestRecording test = small_recording();
-  const TestFileOptions options{.features = {{kFeatureHostname, test_text("host")},
-                                             {kFeatureEventDescription, test_event_descriptions(test, 112)}}};
+  const TestFileOptions options{.features = {{stream::kFeatureHostname, test_text("host")},
+                                             {stream::kFeatureEventDescription, test_event_descriptions(test, 112)}}};
   for (const std::string& whole : {test_file(test, options), test_pipe(test, options)}) {
     uint64_t before = 0;
     for (size_t size = 0; size <= whole.size(); ++size) {
@@ -232,7 +233,7 @@ TEST(PerfData, CutAtEveryByte) {
 // Any byte changed: no crash, and no more samples than there is room for.
 TEST(PerfData, DamagedAtEveryByte) {
   TestRecording test = small_recording();
-  const TestFileOptions options{.features = {{kFeatureEventDescription, test_event_descriptions(test, 112)}}};
+  const TestFileOptions options{.features = {{stream::kFeatureEventDescription, test_event_descriptions(test, 112)}}};
   for (const std::string& whole : {test_file(test, options), test_pipe(test, options)}) {
     for (size_t at = 0; at < whole.size(); ++at) {
       for (const char value : {'\0', '\x7f', '\xff'}) {

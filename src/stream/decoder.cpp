@@ -190,29 +190,30 @@ uint64_t Decoder::time_of(const Record& record) const {
   return base::load<uint64_t>(record.bytes.data() + offset);
 }
 
-Event Decoder::decode_mmap(const Record& record) const {
-  ByteReader reader(content(record));
+// What MMAP and MMAP2 begin with.
+Mmap Decoder::read_mapping(ByteReader& reader, const Record& record) const {
   Mmap mmap{.origin = trailer(record)};
   mmap.pid = reader.read<int32_t>();
   mmap.tid = reader.read<int32_t>();
   mmap.start = reader.u64();
   mmap.size = reader.u64();
   mmap.file_offset = reader.u64();
+  mmap.kernel = (record.misc & PERF_RECORD_MISC_CPUMODE_MASK) == PERF_RECORD_MISC_KERNEL;
+  return mmap;
+}
+
+Event Decoder::decode_mmap(const Record& record) const {
+  ByteReader reader(content(record));
+  Mmap mmap = read_mapping(reader, record);
   if (!reader.ok()) return Malformed{record.type};
   mmap.path = base::until_nul(reader.bytes(reader.remaining()));
-  mmap.kernel = (record.misc & PERF_RECORD_MISC_CPUMODE_MASK) == PERF_RECORD_MISC_KERNEL;
   mmap.executable = !(record.misc & kMiscMmapData);
   return mmap;
 }
 
 Event Decoder::decode_mmap2(const Record& record) const {
   ByteReader reader(content(record));
-  Mmap mmap{.origin = trailer(record)};
-  mmap.pid = reader.read<int32_t>();
-  mmap.tid = reader.read<int32_t>();
-  mmap.start = reader.u64();
-  mmap.size = reader.u64();
-  mmap.file_offset = reader.u64();
+  Mmap mmap = read_mapping(reader, record);
   ByteReader identity(reader.bytes(24));
   const uint32_t protection = reader.u32();
   reader.skip(4);  // flags
@@ -227,7 +228,6 @@ Event Decoder::decode_mmap2(const Record& record) const {
     mmap.file = {major << 32 | minor, identity.u64(), identity.u64()};
   }
   mmap.path = base::until_nul(reader.bytes(reader.remaining()));
-  mmap.kernel = (record.misc & PERF_RECORD_MISC_CPUMODE_MASK) == PERF_RECORD_MISC_KERNEL;
   mmap.executable = !(record.misc & kMiscMmapData) && (protection == 0 || (protection & 4) != 0);
   return mmap;
 }

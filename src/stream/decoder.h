@@ -39,6 +39,7 @@ class Decoder {
   // Reads the trailer that sample_id_all adds to other records.
   Origin trailer(const Record& record) const;
 
+  Mmap read_mapping(base::ByteReader& reader, const Record& record) const;
   Event decode_mmap(const Record& record) const;
   Event decode_mmap2(const Record& record) const;
   Event decode_comm(const Record& record) const;

@@ -5,25 +5,9 @@
 #include <cstdint>
 
 #include "base/bytes.h"
+#include "stream/perf_file.h"
 
 namespace tephra::stream {
-
-// Record types that perf's user space adds to the kernel's.
-enum UserRecordType : uint32_t {
-  kRecordHeaderAttr = 64,
-  kRecordHeaderEventType = 65,
-  kRecordTracingData = 66,
-  kRecordBuildId = 67,
-  kRecordFinishedRound = 68,
-  kRecordIdIndex = 69,
-  kRecordAuxtraceInfo = 70,
-  kRecordAuxtrace = 71,
-  kRecordEventUpdate = 78,
-  kRecordHeaderFeature = 80,
-  kRecordCompressed = 81,
-  kRecordFinishedInit = 82,
-  kRecordCompressed2 = 83,
-};
 
 inline constexpr size_t kRecordHeaderSize = sizeof(perf_event_header);
 

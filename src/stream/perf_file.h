@@ -1,0 +1,46 @@
+#pragma once
+
+#include <cstdint>
+
+namespace tephra::stream {
+
+// Numbers of the perf.data format that the kernel's header does not have; used by its reader and its writer.
+
+// Record types that perf's user space adds to the kernel's.
+enum UserRecordType : uint32_t {
+  kRecordHeaderAttr = 64,
+  kRecordHeaderEventType = 65,
+  kRecordTracingData = 66,
+  kRecordBuildId = 67,
+  kRecordFinishedRound = 68,
+  kRecordIdIndex = 69,
+  kRecordAuxtraceInfo = 70,
+  kRecordAuxtrace = 71,
+  kRecordEventUpdate = 78,
+  kRecordHeaderFeature = 80,
+  kRecordCompressed = 81,
+  kRecordFinishedInit = 82,
+  kRecordCompressed2 = 83,
+};
+
+// Sections behind the data, by their bit in the header.
+enum PerfFeature : uint32_t {
+  kFeatureTracingData = 1,
+  kFeatureBuildId = 2,
+  kFeatureHostname = 3,
+  kFeatureOsRelease = 4,
+  kFeatureVersion = 5,
+  kFeatureArch = 6,
+  kFeatureCpuCount = 7,
+  kFeatureCpuDescription = 8,
+  kFeatureTotalMemory = 10,
+  kFeatureCommandLine = 11,
+  kFeatureEventDescription = 12,
+  kFeatureSampleTime = 21,
+  kFeatureClockId = 23,
+  kFeatureCompressed = 27,
+  kFeatureClockData = 29,
+};
+inline constexpr uint32_t kFeatureBits = 256;
+
+}  // namespace tephra::stream
