@@ -112,6 +112,7 @@ stream::EventLayout read_attribute(Bytes bytes) {
   layout.exclude_user = attribute.exclude_user;
   layout.exclude_callchain_user = attribute.exclude_callchain_user;
   layout.exclude_callchain_kernel = attribute.exclude_callchain_kernel;
+  layout.build_ids = attribute.build_id;
   layout.use_clockid = attribute.use_clockid;
   layout.clockid = attribute.clockid;
   return layout;

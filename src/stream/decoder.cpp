@@ -90,6 +90,8 @@ Decoder::Decoder(const Recording& recording) : events_(recording.events) {
   }
   if (events_.empty()) return;
   const EventLayout& first = events_.front().layout;
+  has_build_ids_ =
+      std::any_of(events_.begin(), events_.end(), [](const RecordedEvent& e) { return e.layout.build_ids; });
   has_time_ = std::all_of(events_.begin(), events_.end(),
                           [](const RecordedEvent& e) { return e.layout.sample_type & PERF_SAMPLE_TIME; });
   sample_id_offset_ = offset_of_id(first.sample_type);
@@ -218,7 +220,9 @@ Event Decoder::decode_mmap2(const Record& record) const {
   const uint32_t protection = reader.u32();
   reader.skip(4);  // flags
   if (!reader.ok()) return Malformed{record.type};
-  if (record.misc & kMiscBuildId) {
+  // The kernel leaves the mark of one recorder's build ids in the records of others that watch the same mapping, so it
+  // counts only where build ids were asked for.
+  if ((record.misc & kMiscBuildId) && has_build_ids_) {
     const uint8_t size = identity.u8();
     identity.skip(3);
     mmap.build_id = model::BuildId(identity.bytes(std::min<size_t>(size, 20)));

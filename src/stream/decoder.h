@@ -54,6 +54,7 @@ class Decoder {
   size_t sample_id_offset_ = 0;  // where a sample's id is, 0 when samples have none
   bool has_trailer_ = false;
   bool trailer_has_identifier_ = false;
+  bool has_build_ids_ = false;
   bool has_time_ = false;
 };
 

@@ -230,6 +230,21 @@ TEST(Decoder, MappingsWithAndWithoutBuildId) {
   EXPECT_TRUE(std::get<Mmap>(events[4]).kernel);
 }
 
+// The kernel marks the records of every recorder when one of them asked for build ids.
+TEST(Decoder, AStrayMarkOfABuildIdIsNotOne) {
+  TestRecording test;
+  test.mmap2({.pid = 7, .path = "/bin/b", .misc = PERF_RECORD_MISC_MMAP_BUILD_ID, .inode = 99});
+  Recording recording = test.recording();
+  for (RecordedEvent& event : recording.events) event.layout.build_ids = false;
+  const Decoder decoder(recording);
+  RecordWalker walker(recording.records.at(0));
+  Record record;
+  ASSERT_TRUE(walker.next(record));
+  const Event event = decoder.decode(record);
+  EXPECT_TRUE(std::get<Mmap>(event).build_id.empty());
+  EXPECT_EQ(std::get<Mmap>(event).file.inode, 99u);
+}
+
 TEST(Decoder, TheOtherRecords) {
   TestRecording test;
   test.comm(1, 7, 8, "worker").comm(2, 7, 7, "new", true).fork(3, 9, 7, 9, 8).exit(4, 9, 9);

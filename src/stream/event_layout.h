@@ -22,6 +22,7 @@ struct EventLayout {
   bool exclude_user = false;
   bool exclude_callchain_user = false;
   bool exclude_callchain_kernel = false;
+  bool build_ids = false;  // MMAP2 records carry build ids
   bool use_clockid = false;
   int32_t clockid = -1;
 };

@@ -106,6 +106,7 @@ class TestRecording {
     event.layout.type = PERF_TYPE_SOFTWARE;
     event.layout.sample_type = sample_type;
     event.layout.sample_id_all = true;
+    event.layout.build_ids = true;
     event.layout.sample_period_or_frequency = 1;
     event.ids = {100 + events_.size()};
     events_.push_back(std::move(event));

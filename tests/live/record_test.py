@@ -19,6 +19,7 @@ from support import TEPHRA, program, run
 SPIN = program("spin")
 FAMILY = program("family")
 FAULTS = program("touch_pages")
+STORM = program("thread_storm")
 PERFPARSER = "/usr/lib/x86_64-linux-gnu/libexec/hotspot-perfparser"
 KILLS = 50 if os.environ.get("TEPHRA_FULL") else 8
 SUMMARY = re.compile(r"recorded (\d+) samples of (\S+) in ([\d.]+) s, (\d+) lost")
