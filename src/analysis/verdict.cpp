@@ -105,7 +105,9 @@ std::string worst(const ByModule& modules) {
   std::sort(sorted.rbegin(), sorted.rend());
   std::string text;
   for (size_t i = 0; i < sorted.size() && i < 3; ++i) {
-    text += fmt::format("{}{}", i == 0 ? "" : ", ", sorted[i].second);
+    text += i == 0 ? "" : ", ";
+    // Names of files may hold anything; the verdict goes to terminals.
+    for (const char c : sorted[i].second) text += static_cast<unsigned char>(c) < 0x20 || c == 0x7f ? '?' : c;
   }
   return text;
 }
@@ -128,7 +130,8 @@ void count_unnamed(const Profile& profile, Findings& findings) {
   for (uint32_t i = static_cast<uint32_t>(through.size()); i-- > 1;) {
     const model::Stack& stack = profile.stacks[StackId{i}];
     through[stack.parent.value] += through[i];
-    if (!profile.functions[profile.frames[stack.frame].function].named) {
+    // An address that belongs to no file has none whose symbols could be installed.
+    if (!profile.functions[profile.frames[stack.frame].function].named && profile.frames[stack.frame].mapping) {
       findings.unnamed_in[module_name(profile, stack.frame)] += through[i];
     }
   }
@@ -215,6 +218,11 @@ class Advisor {
       add(1, 1, "the recording was cut off; what is missing is not known",
           "Record again, and let the recorder end by itself or with Ctrl-C.");
     }
+    if (const uint64_t fractions = count(Reason::fractions_dropped); fractions > 0) {
+      add(1, of_all(fractions),
+          fmt::format("the fractions of {} counts were dropped", base::with_separators(fractions)),
+          "Scale the counts to whole numbers.");
+    }
     if (const uint64_t damaged = count(Reason::malformed_records); damaged > 0) {
       add(1, of_all(damaged), fmt::format("{} records could not be read", base::with_separators(damaged)),
           "Record again; if it happens again, the file was damaged on its way.");
@@ -290,7 +298,10 @@ class Advisor {
             "Put the files that ran back, or record again.");
     because(Reason::file_missing, "files that ran are not here any more", "Read the recording where the files are.");
     const uint64_t unnamed = findings_.frames - findings_.named;
-    if (badness > 0) {
+    // The reasons above have advice of their own, and addresses outside every mapping have no file.
+    const uint64_t explained = count(Reason::kernel_symbols_hidden) + count(Reason::kernel_mismatch) +
+                               count(Reason::build_id_mismatch) + count(Reason::file_missing);
+    if (badness > 0 && explained < unnamed && !findings_.unnamed_in.empty()) {
       add(badness, share(unnamed, findings_.frames),
           fmt::format("{} of frames have no name, in {}", percent(share(unnamed, findings_.frames)),
                       worst(findings_.unnamed_in)),
@@ -317,8 +328,9 @@ Grade grade(const Profile& profile, const Verdict& verdict, const Findings& find
   // A missing caller is as wrong inside a stack as at its leaf; a sample may have both.
   const uint64_t callers_unsure = std::max(verdict.caller_unsure, findings.caller_without_frame);
   if (!within(kFairLimits, verdict, callers_unsure)) return Grade::kPoor;
-  const bool whole = profile.quality[Reason::file_truncated] == 0 && profile.quality[Reason::malformed_records] == 0 &&
-                     profile.quality[Reason::unknown_event] == 0 && profile.quality[Reason::stacks_not_recorded] == 0;
+  const bool whole = profile.quality[Reason::file_truncated] == 0 && profile.quality[Reason::fractions_dropped] == 0 &&
+                     profile.quality[Reason::malformed_records] == 0 && profile.quality[Reason::unknown_event] == 0 &&
+                     profile.quality[Reason::stacks_not_recorded] == 0;
   return whole && within(kGoodLimits, verdict, callers_unsure) ? Grade::kGood : Grade::kFair;
 }
 
@@ -336,7 +348,8 @@ Verdict judge(const Profile& profile) {
   verdict.idle = profile.quality.idle;
   verdict.stacks_truncated = profile.quality[Reason::depth_limit];
   const Findings findings = examine(profile, verdict);
-  verdict.stacks_rooted = share(findings.rooted, verdict.samples);
+  // Without stacks there is nothing to be whole.
+  verdict.stacks_rooted = verdict.engine == "none" ? 0 : share(findings.rooted, verdict.samples);
   verdict.frames_named = share(findings.named, findings.frames);
   collect_reasons(profile, verdict, findings);
   verdict.grade = grade(profile, verdict, findings);

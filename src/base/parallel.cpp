@@ -6,6 +6,7 @@
 #include <atomic>
 #include <exception>
 #include <mutex>
+#include <system_error>
 #include <thread>
 #include <vector>
 
@@ -37,7 +38,11 @@ void parallel_for(size_t count, const std::function<void(size_t)>& work) {
     }
   };
   std::vector<std::jthread> pool;
-  for (size_t i = 1; i < threads; ++i) pool.emplace_back(run);
+  try {
+    for (size_t i = 1; i < threads; ++i) pool.emplace_back(run);
+  } catch (const std::system_error&) {
+    // Where no more threads may be started, those there are do the work.
+  }
   run();
   pool.clear();
   if (failure) std::rethrow_exception(failure);

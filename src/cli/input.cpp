@@ -75,6 +75,13 @@ base::Error no_samples(const InputOptions& options, const model::Profile& profil
     return base::failed("no samples in", options.path,
                         fmt::format("all {} samples are of the idle task", profile.quality.idle), "Add --idle.");
   }
+  for (const model::Reason reason :
+       {model::Reason::unknown_event, model::Reason::malformed_records, model::Reason::file_truncated}) {
+    if (const uint64_t count = profile.quality[reason]; count > 0) {
+      return base::failed("no samples in", options.path,
+                          fmt::format("{} ({})", model::kReasonMeanings[static_cast<size_t>(reason)], count));
+    }
+  }
   const auto& filter = options.build.filter;
   const bool filtered = !filter.pids.empty() || !filter.tids.empty() || !filter.cpus.empty() || !filter.comms.empty() ||
                         !options.event.empty() || !options.time.empty();
@@ -139,7 +146,7 @@ base::Result<Input> load(const InputOptions& options) {
   if (model::totals(profile).count == 0) return no_samples(options, profile);
   if (options.event.empty() && events_with_samples(profile) > 1) {
     const std::string name(profile.text(profile.events[first_event(profile)].name));
-    fmt::print(stderr, "tephra: showing event {}; --event-filter selects another\n", name);
+    if (!options.quiet) fmt::print(stderr, "tephra: showing event {}; --event-filter selects another\n", name);
     build.filter.events = {name};
     TEPHRA_TRY(profile, formats::read_profile(content.bytes(), options.path, build));
   }

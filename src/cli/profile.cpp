@@ -162,7 +162,12 @@ base::Result<Recorded> record(collect::RecordOptions options, const Flags& flags
   // A process may be gone, or be called otherwise, once it was recorded.
   const Subject before = options.target.command.empty() ? subject_of(options.target, flags, {}) : Subject{};
   Recorded recorded;
-  TEPHRA_TRY(recorded.summary, collect::record(options, progress_on_terminal(flags.input.quiet)));
+  auto summary = collect::record(options, progress_on_terminal(flags.input.quiet));
+  if (!summary) {
+    ::unlink(options.output.c_str());
+    return std::move(summary).error();
+  }
+  recorded.summary = std::move(summary).value();
   recorded.cpu_seconds = cpu_seconds_of(options.target) - cpu_before;
   if (recorded.summary.start_error != 0) return recorded;
   if (recorded.summary.samples == 0) {
@@ -184,11 +189,21 @@ base::Error explain_no_samples(const collect::RecordOptions& options, const Reco
   const std::string rate =
       options.sampling.frequency ? fmt::format("{} Hz", *options.sampling.frequency) : "this period";
   const auto& target = options.target;
+  if (cpu_seconds > 0.2 && summary.event_name.ends_with(":u")) {
+    return base::failed(
+        "no samples", "",
+        fmt::format("the {:.1f} s of CPU were used in the kernel, which this user may not sample", cpu_seconds),
+        "Run as root or with CAP_PERFMON, or have root run 'sysctl kernel.perf_event_paranoid=1'.");
+  }
+  if (target.all_cpus) {
+    return base::failed("no samples", "", fmt::format("{:.3f} s are too short at {}", summary.seconds, rate),
+                        "Try a longer -d, for example -d 10.");
+  }
   if (cpu_seconds > 0.2) {
     return base::failed("no samples", "",
                         fmt::format("the event {} does not count here, though {:.1f} s of CPU were used",
                                     summary.event_name, cpu_seconds),
-                        "Try: tephra record -e cpu-clock -g …");
+                        "Try: tephra record -e cpu-clock -g, then tephra flame.");
   }
   if (!target.command.empty()) {
     return base::failed("no samples", "",
@@ -230,7 +245,10 @@ void show(const Input& input, const Recorded& recorded, const Flags& flags) {
 }
 
 base::Result<int> record_and_draw(const collect::RecordOptions& options, const Flags& flags) {
+  const bool folder_is_new = ::access(flags.folder.c_str(), F_OK) != 0;
   const auto recorded = record(options, flags);
+  // Nothing was written, so nothing is left: this removes the folder only if it is empty.
+  if (folder_is_new && (!recorded || recorded->stem.empty())) ::rmdir(flags.folder.c_str());
   if (!recorded) return own_failure(options.target, recorded.error());
   if (recorded->summary.start_error != 0) return report_start_error(options.target, recorded->summary);
   if (recorded->stem.empty()) return explain_no_samples(options, *recorded);

@@ -53,7 +53,7 @@ base::Result<uint64_t> ring_bytes_of(const std::string& text) {
   const size_t unit = text.empty() ? std::string_view::npos : kUnits.find(static_cast<char>(std::toupper(text.back())));
   const auto number = whole_number(unit == std::string_view::npos ? text : text.substr(0, text.size() - 1));
   constexpr uint64_t kLargest = uint64_t{1} << 36;
-  if (!number || *number == 0 || *number > kLargest) {
+  if (!number || *number == 0 || *number > kLargest >> (unit == std::string_view::npos ? 0 : 10 * unit)) {
     return base::usage_error("not a ring size", text, "", "Write pages (-m 256) or a size (-m 4M).");
   }
   const uint64_t bytes = unit == std::string_view::npos ? *number * page : *number << (10 * unit);
@@ -101,6 +101,10 @@ base::Status set_target(const Flags& flags, std::vector<std::string> command, co
   }
   if (target.all_cpus && !(target.processes.empty() && target.threads.empty())) {
     return base::usage_error("-a records everything, so -p and -t have no place beside it", "", "", "Leave one out.");
+  }
+  if (!target.processes.empty() && !target.threads.empty()) {
+    return base::usage_error("-p and -t cannot be used together", "", "",
+                             "A process is recorded with all its threads.");
   }
   if (target.empty()) {
     return base::usage_error("nothing to record", "", "",

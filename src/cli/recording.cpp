@@ -64,9 +64,13 @@ base::Result<std::vector<pid_t>> id_list(std::string_view text, const char* opti
                                fmt::format("Write for example {} 1234 or {} 1234,1240.", option, option));
     }
     ids.push_back(static_cast<pid_t>(*id));
-    if (comma == std::string_view::npos) return ids;
+    if (comma == std::string_view::npos) break;
     text.remove_prefix(comma + 1);
   }
+  // Named twice, it would be counted twice.
+  std::sort(ids.begin(), ids.end());
+  ids.erase(std::unique(ids.begin(), ids.end()), ids.end());
+  return ids;
 }
 
 base::Result<uint64_t> frequency_of(const std::string& text, const char* option) {

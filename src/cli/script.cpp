@@ -48,7 +48,9 @@ base::Result<stream::Recording> open_recording(base::Bytes bytes, const std::str
                         "files of format " + std::string(format->name) + " hold no single samples",
                         "Give it a recording such as perf.data.");
   }
-  return format->open(bytes);
+  auto recording = format->open(bytes);
+  if (!recording) recording.error().on = path;
+  return recording;
 }
 
 // Writes to standard output until that fails, and keeps the error.

@@ -1,4 +1,5 @@
 #include "collect/event_attr.h"
+#include "kernel/procfs.h"
 
 #include <time.h>
 
@@ -37,6 +38,9 @@ void set_rate(perf_event_attr& attr, const kernel::EventSpec& event, const Sampl
 void set_call_graph(perf_event_attr& attr, const SampleSettings& settings) {
   if (settings.call_graph == CallGraph::kNone) return;
   attr.sample_type |= PERF_SAMPLE_CALLCHAIN;
+  // Stated, so that readers know a stack of that depth was cut.
+  const long depth = kernel::sysctl_number("kernel/perf_event_max_stack").value_or(0);
+  if (depth > 0 && depth <= UINT16_MAX) attr.sample_max_stack = static_cast<uint16_t>(depth);
   if (settings.call_graph != CallGraph::kDwarf) return;
   attr.sample_type |= PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER;
   attr.sample_regs_user = unwind_registers();

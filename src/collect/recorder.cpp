@@ -122,11 +122,9 @@ class Recorder {
 };
 
 base::Result<RecordSummary> Recorder::run() {
-  kernel::raise_open_file_limit();
   specs_ = options_.events;
   if (specs_.empty()) {
     specs_.push_back(default_event());
-    if (!specs_[0].hardware()) note("sampling cpu-clock: this machine counts no cycles");
   }
   TEPHRA_TRY(auto inbox, kernel::SignalInbox::open());
   inbox_.emplace(std::move(inbox));
@@ -134,8 +132,11 @@ base::Result<RecordSummary> Recorder::run() {
     TEPHRA_TRY(auto program, kernel::Workload::fork(options_.target.command));
     program_.emplace(std::move(program));
   }
+  // After the fork: the program keeps the limit it would have had.
+  kernel::raise_open_file_limit();
   TEPHRA_CHECK_OK(open_events());
   TEPHRA_CHECK_OK(open_file());
+  if (options_.events.empty() && !specs_[0].hardware()) note("sampling cpu-clock: this machine counts no cycles");
   started_ = Clock::now();
   if (!start_program()) return summary();
   if (auto status = writer_->publish(); !status) return salvage(std::move(status).error());
@@ -196,10 +197,11 @@ base::Status Recorder::attach_processes() {
     bool found = true;
     for (int pass = 0; pass < kMaxPasses && found; ++pass) {
       found = false;
-      std::set<pid_t> inherited;
-      if (pass > 0 && options_.target.inherit) inherited = events_->inherited_threads();
-      for (const pid_t tid : kernel::threads_of(pid)) {
-        if (attached.contains(tid) || inherited.contains(tid)) continue;
+      const auto listed = kernel::threads_of(pid);
+      for (const pid_t tid : listed) {
+        if (attached.contains(tid)) continue;
+        // Asked anew each time: a thread is listed before the record of its birth is in the ring.
+        if (options_.target.inherit && !attached.empty() && events_->inherited_threads().contains(tid)) continue;
         TEPHRA_TRY(const bool alive, events_->attach(tid));
         if (alive) attached.insert(tid), found = true;
       }
@@ -381,6 +383,7 @@ base::Status Recorder::conclude() {
 void Recorder::end_program() {
   if (!program_ || program_->poll()) return;
   program_->send(SIGTERM);
+  program_->send(SIGCONT);  // a stopped program would never see it
   while (!program_->poll()) {
     pollfd wait{inbox_->fd(), POLLIN, 0};
     ::poll(&wait, 1, 1000);
@@ -414,7 +417,8 @@ RecordSummary Recorder::summary() const {
   result.seconds = seconds_;
   result.own_cpu_seconds = own_cpu_seconds() - cpu_before_;
   for (const FileEvent& event : events_->file_events()) {
-    if (result.event_name.empty() && !event.name.starts_with("dummy")) result.event_name = event.name;
+    if (event.name.starts_with("dummy")) continue;
+    result.event_name += (result.event_name.empty() ? "" : " and ") + event.name;
   }
   result.interrupted = interrupted_;
   result.target_exited = target_exited_;

@@ -43,7 +43,7 @@ struct RecordSummary {
   uint64_t rounds = 0;
   double seconds = 0;          // from the first event enabled to the last disabled
   double own_cpu_seconds = 0;  // what recording cost
-  std::string event_name;      // of the first event, for example "cpu-clock"
+  std::string event_name;      // what was sampled, for example "cpu-clock and page-faults"
   bool interrupted = false;    // a signal ended it
   bool target_exited = false;
   pid_t program_pid = 0;   // of the program we started

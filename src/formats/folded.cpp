@@ -24,6 +24,7 @@ constexpr size_t kSniffedBytes = 64 << 10;
 struct Line {
   std::string_view stack;
   uint64_t count = 0;
+  bool fraction = false;  // that was dropped
 };
 
 std::string_view without_end(std::string_view line) {
@@ -45,7 +46,10 @@ std::optional<Line> parse_line(std::string_view line) {
   const auto [end, error] = std::from_chars(number.data(), number.data() + number.size(), parsed.count);
   if (error != std::errc{}) return std::nullopt;
   std::string_view rest(end, static_cast<size_t>(number.data() + number.size() - end));
-  if (rest.starts_with('.')) rest.remove_prefix(std::min(rest.size(), rest.find_first_not_of("0123456789", 1)));
+  if (rest.starts_with('.')) {
+    parsed.fraction = rest.find_first_of("123456789") != std::string_view::npos;
+    rest.remove_prefix(std::min(rest.size(), rest.find_first_not_of("0123456789", 1)));
+  }
   if (!rest.empty() || parsed.stack.empty()) return std::nullopt;
   return parsed;
 }
@@ -87,6 +91,7 @@ class Reader {
       const std::string_view line = next_line(text);
       if (without_end(line).empty() || line.starts_with('#')) continue;
       if (const auto parsed = parse_line(line)) {
+        if (parsed->fraction) ++assembler_.quality()[Reason::fractions_dropped];
         assembler_.sample({.stack = stack(parsed->stack),
                            .event = event_,
                            .thread = thread_,

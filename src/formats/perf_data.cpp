@@ -4,6 +4,7 @@
 
 #include <bit>
 #include <ctime>
+#include <unordered_map>
 
 #include "base/zstd_stream.h"
 #include "formats/perf_data_features.h"
@@ -156,7 +157,7 @@ StreamContent read_header_records(Bytes part, bool pipe, Recording& recording) {
 // one compressed record and end in the next, so only whole ones are passed on.
 class Unpacker {
  public:
-  explicit Unpacker(size_t packed_size) : limit_(packed_size * size_t{4096} + (size_t{64} << 20)) {}
+  explicit Unpacker(size_t packed_size) : limit_(packed_size * size_t{256} + (size_t{64} << 20)) {}
 
   // Stops for good where the stream is damaged; what came before stays.
   void unpack(Bytes part) {
@@ -224,9 +225,18 @@ std::string clock_name(const Recording& recording) {
   }
 }
 
+// The same event asked for twice is two events, and is called so.
+void tell_apart(std::vector<stream::RecordedEvent>& events) {
+  std::unordered_map<std::string, int> seen;
+  for (stream::RecordedEvent& event : events) {
+    if (const int count = ++seen[event.name]; count > 1) event.name += "#" + std::to_string(count);
+  }
+}
+
 base::Result<Recording> finish(Recording recording, const StreamContent& content) {
   if (recording.events.empty()) return base::failed("cannot read", "", "the perf.data file describes no event");
   if (content.compressed) unpack(recording);
+  tell_apart(recording.events);
   recording.facts.format = "perf.data";
   recording.facts.clock = clock_name(recording);
   return recording;

@@ -155,8 +155,15 @@ std::optional<MemoryMap> parse_map_line(std::string_view line) {
 }
 
 std::string maps_text(pid_t pid) {
-  auto text = base::read_small_file(fmt::format("/proc/{}/maps", pid), 256 << 20);
-  return text ? std::move(*text) : std::string();
+  constexpr size_t kLargest = 256 << 20;
+  auto text = base::read_small_file(fmt::format("/proc/{}/maps", pid), kLargest);
+  if (text && !text->empty()) return std::move(*text);
+  // A process lives on when its first thread has ended, but that thread's memory is not shown any more.
+  for (const pid_t tid : threads_of(pid)) {
+    text = base::read_small_file(fmt::format("/proc/{}/task/{}/maps", pid, tid), kLargest);
+    if (text && !text->empty()) return std::move(*text);
+  }
+  return {};
 }
 
 std::optional<std::vector<int>> parse_cpu_list(std::string_view text) {

@@ -37,9 +37,9 @@ sigset_t inbox_signals() {
 
 // In the child, between fork and exec. Our death ends the wait, as the pipe then reads end of file.
 [[noreturn]] void run_child(char* const* words, int go, int failure) {
-  sigset_t none;
-  sigemptyset(&none);
-  ::sigprocmask(SIG_SETMASK, &none, nullptr);
+  // What SignalInbox blocked; the rest of the mask is the program's own business.
+  const sigset_t ours = inbox_signals();
+  ::sigprocmask(SIG_UNBLOCK, &ours, nullptr);
   char byte;
   ssize_t got;
   while ((got = ::read(go, &byte, 1)) < 0 && errno == EINTR) {
@@ -59,10 +59,15 @@ base::Result<Workload> Workload::fork(const std::vector<std::string>& arguments)
   std::vector<char*> words;
   for (const std::string& argument : arguments) words.push_back(const_cast<char*>(argument.c_str()));
   words.push_back(nullptr);
+  // Where our caller ignores the end of children, the kernel would keep the program's status from us.
+  struct sigaction inherited {};
+  ::sigaction(SIGCHLD, nullptr, &inherited);
+  ::signal(SIGCHLD, SIG_DFL);
   const pid_t pid = ::fork();
   if (pid < 0) return base::system_error("cannot start", arguments[0], errno);
   if (pid == 0) {
     go.write.reset();
+    ::sigaction(SIGCHLD, &inherited, nullptr);
     run_child(words.data(), go.read.get(), failure.write.get());
   }
   Workload workload;

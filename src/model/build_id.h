@@ -13,6 +13,8 @@ namespace tephra::model {
 // The identity the linker gave a code object; at most 20 bytes, empty when unknown.
 class BuildId {
  public:
+  static constexpr size_t kMostBytes = 20;
+
   BuildId() = default;
   explicit BuildId(base::Bytes bytes) {
     size_ = static_cast<uint8_t>(std::min(bytes.size(), bytes_.size()));
@@ -25,7 +27,7 @@ class BuildId {
   auto operator<=>(const BuildId&) const = default;
 
  private:
-  std::array<std::byte, 20> bytes_{};
+  std::array<std::byte, kMostBytes> bytes_{};
   uint8_t size_ = 0;
 };
 

@@ -18,6 +18,8 @@ using base::Bytes;
 
 // How far to look back for a symbol that encloses an address; bounds the work on a hostile table.
 constexpr size_t kMostEnclosing = 256;
+// Symbols at one address that are compared; more than any library has.
+constexpr size_t kMostAliases = 64;
 
 struct RawSymbol {
   uint32_t name = 0;
@@ -218,6 +220,7 @@ uint64_t SymbolTable::end_of(size_t row) const {
 
 // perf's order of preference: a stated size, not weak, global, fewer leading underscores, a longer name.
 size_t SymbolTable::best_of(size_t first, size_t last) const {
+  last = std::min(last, first + kMostAliases);
   size_t best = first;
   for (size_t i = first + 1; i < last; ++i) {
     const auto rank = [&](size_t row) {

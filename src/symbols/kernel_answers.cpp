@@ -55,6 +55,9 @@ std::string module_name(std::string_view path) {
   return name;
 }
 
+// Code the kernel generated: it is listed as if it were of a module of this name.
+bool is_generated(std::string_view module) { return module == "bpf" || module.starts_with("__builtin__"); }
+
 uint64_t lookup_address(const model::Frame& frame) {
   return frame.kind == model::AddressKind::kReturn ? frame.address - 1 : frame.address;
 }
@@ -114,7 +117,8 @@ class KernelAnswers {
     if (symbol == nullptr) return answer_unknown(frame, Reason::no_symbol);
     const std::string wanted = in_module ? module_name(profile_.text(mapping.path)) : std::string();
     // A module is loaded elsewhere each time; another one may be there now.
-    if (symbol->module != wanted) return answer_unknown(frame, in_module ? Reason::kernel_mismatch : Reason::no_symbol);
+    if (symbol->module != wanted && !(shift == 0 && !in_module && is_generated(symbol->module)))
+      return answer_unknown(frame, in_module ? Reason::kernel_mismatch : Reason::no_symbol);
     answers_.add_named(frame, symbol->name, symbol->name, row.address + shift - symbol->address);
   }
 

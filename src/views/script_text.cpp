@@ -97,7 +97,7 @@ void ScriptWriter::sample(size_t row, const stream::Sample& sample) {
   const StackId stack = profile_.samples.stack[row];
   if (chain) {
     append("\n");
-    if (stream::has_addresses(sample.callchain)) write_chain(fields, stack);
+    if (stream::has_addresses(sample.callchain) || !sample.user_registers.empty()) write_chain(fields, stack);
   } else if (fields & kFieldIp) {
     append(" ");
     write_place(fields, sample.ip, stack);
