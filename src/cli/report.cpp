@@ -136,7 +136,9 @@ base::Result<int> report(std::span<const std::string> words) {
     arguments.report.chains = ChainOrder::kNone;
   }
   const analysis::Report result = analysis::make_report(loaded.profile, arguments.report);
-  if (result.entries.empty() && result.rows_below_limit == 0) return no_samples(arguments.input, loaded.profile);
+  if (result.entries.empty() && result.rows_below_limit == 0) {
+    return base::failed("no samples in", arguments.input.path, "the filters leave none");
+  }
   arguments.text.shorten = ::isatty(STDOUT_FILENO) == 1 && !arguments.input.symbols.full_names;
   TEPHRA_CHECK_OK(base::write_file("-", arguments.json
                                             ? views::report_json(result, loaded.profile.facts, loaded.verdict)

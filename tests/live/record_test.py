@@ -22,7 +22,7 @@ FAULTS = program("touch_pages")
 STORM = program("thread_storm")
 PERFPARSER = "/usr/lib/x86_64-linux-gnu/libexec/hotspot-perfparser"
 KILLS = 50 if os.environ.get("TEPHRA_FULL") else 8
-SUMMARY = re.compile(r"recorded (\d+) samples of (\S+) in ([\d.]+) s, (\d+) lost")
+SUMMARY = re.compile(r"recorded (\d+) samples of (.+) in ([\d.]+) s, (\d+) lost")
 
 
 def paranoid():

@@ -73,7 +73,7 @@ class ReportTest(OracleTest):
         self.assertEqual({row[0] for row in theirs.values()}, {row[0] for row in ours.values()})
         self.assert_same(*self.both(self.flat(), "--no-children", "--comm", "workers", "--sort", "dso,symbol", keys=2))
         self.assert_same(*self.both(self.flat(), "--no-children", "--percent-limit", "2"))
-        self.assertEqual(rows(tephra("report", "-q", "--comm", "nobody", self.flat()), 1, 3), {})
+        self.assertEqual(tephra("report", "-q", "--comm", "nobody", self.flat(), status=1), "")
 
     def test_whole_system(self):
         if os.geteuid() != 0:
