@@ -68,6 +68,17 @@ int collect(Dwarf_Attribute* attribute, void* opaque) {
   return DWARF_CB_OK;
 }
 
+// Whether a function has parameters that its source names, not only the object it is called on.
+bool takes_parameters(Dwarf_Die function) {
+  Dwarf_Die child;
+  if (::dwarf_child(&function, &child) != 0) return false;
+  do {
+    const bool hidden = ::dwarf_hasattr(&child, DW_AT_artificial) != 0;
+    if (::dwarf_tag(&child) == DW_TAG_formal_parameter && !hidden) return true;
+  } while (::dwarf_siblingof(&child, &child) == 0);
+  return false;
+}
+
 bool is_unnamed_type(Dwarf_Die& entry) {
   const int tag = ::dwarf_tag(&entry);
   return (tag == DW_TAG_structure_type || tag == DW_TAG_class_type) && ::dwarf_diename(&entry) == nullptr;
@@ -264,17 +275,14 @@ std::string_view DebugUnit::function_name(Dwarf_Off entry) {
   return at->second;
 }
 
-// Adds what a scope puts before a name. A function's own name has all the scopes around it. The type of a lambda has no
-// name; it goes by its number in the function, as in GNU spelling but for the parameters.
-void DebugUnit::add_scope(Dwarf_Die& holder, int unnamed_types, std::string& scopes) {
+// Adds what a scope puts before a name. A function's own name has all the scopes around it.
+void DebugUnit::add_scope(Dwarf_Die& holder, std::string& scopes) {
   const int tag = ::dwarf_tag(&holder);
   const char* name = ::dwarf_diename(&holder);
   if (tag == DW_TAG_subprogram) {
     scopes = demangle(function_name(::dwarf_dieoffset(&holder))) + "::";
   } else if (tag == DW_TAG_namespace && name == nullptr) {
     scopes += "(anonymous namespace)::";
-  } else if (is_unnamed_type(holder)) {
-    scopes += "{lambda#" + std::to_string(unnamed_types) + "}::";
   } else if (name != nullptr && tag != DW_TAG_lexical_block) {
     scopes += std::string(name) + "::";
   }
@@ -311,7 +319,13 @@ std::string DebugUnit::qualified_name(Dwarf_Die& function) {
       if (::dwarf_siblingof(&child, &child) != 0) break;
     }
     if (::dwarf_dieoffset(&holder) >= wanted) break;
-    add_scope(holder, unnamed_types, scopes);
+    if (is_unnamed_type(holder)) {
+      // The type of a lambda, in GNU spelling but for the types of its parameters.
+      scopes += "{lambda(" + std::string(takes_parameters(declared) ? "…" : "") + ")#" + std::to_string(unnamed_types) +
+                "}::";
+    } else {
+      add_scope(holder, scopes);
+    }
     at = holder;
   }
   return scopes + name;

@@ -62,7 +62,7 @@ class DebugUnit {
   std::string_view file_name(uint32_t index) const;
   std::string_view function_name(Dwarf_Off entry);
   std::string qualified_name(Dwarf_Die& function);
-  void add_scope(Dwarf_Die& holder, int unnamed_types, std::string& scopes);
+  void add_scope(Dwarf_Die& holder, std::string& scopes);
 
   Dwarf* dwarf_;
   Dwarf_Off root_;
