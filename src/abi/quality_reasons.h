@@ -17,6 +17,7 @@
   X(address_not_mapped, "the address belongs to no known mapping")                                              \
   X(file_missing, "the mapped file is not here any more")                                                       \
   X(build_id_mismatch, "the file on disk is not the one that ran")                                              \
+  X(file_unproven, "named from a file without a build id, which may not be the one that ran")                        \
   X(no_symbol, "the file has no symbol at the address")                                                         \
   X(kernel_symbols_hidden, "kernel symbol addresses are hidden from this user")                                 \
   X(kernel_mismatch, "the recording is of another kernel or another boot")                                      \

@@ -296,6 +296,11 @@ class Advisor {
             "Read the recording on the machine, and in the boot, that made it.");
     because(Reason::build_id_mismatch, "files on disk are not those that ran, and were not used for names",
             "Put the files that ran back, or record again.");
+    if (const uint64_t unproven = count(Reason::file_unproven); unproven > 0) {
+      add(0, share(unproven, findings_.frames),
+          "some names are from files without a build id, which may not be those that ran",
+          "Link with --build-id, and record again.");
+    }
     because(Reason::file_missing, "files that ran are not here any more", "Read the recording where the files are.");
     const uint64_t unnamed = findings_.frames - findings_.named;
     // The reasons above have advice of their own, and addresses outside every mapping have no file.

@@ -57,6 +57,7 @@ class FileAnswers {
   FileAnswers(const Profile& profile, const Mapping& mapping, const Options& options)
       : profile_(profile), options_(options), path_(profile.text(mapping.path)) {
     file_name_ = path_.substr(path_.rfind('/') + 1);
+    unproven_ = mapping.kind == model::CodeKind::kFile && mapping.build_id.empty();
     if (mapping.kind != model::CodeKind::kVdso) {
       object_ = CodeObject::open(path_, mapping.build_id, mapping.file, refusal_);
     } else if (mapping.build_id.empty() && !is_of_this_host(profile.facts)) {
@@ -74,7 +75,11 @@ class FileAnswers {
     levels_.clear();
     if (options_.inlines) object_->find_source(*address, levels_);
     const auto facts = object_->frame_facts(*address);
-    if (!answer_code(frame, *address)) answer_unknown(frame, unknown_offset(row.address, facts), Reason::no_symbol);
+    if (answer_code(frame, *address)) {
+      if (unproven_) answers_.rows.back().reason = Reason::file_unproven;
+    } else {
+      answer_unknown(frame, unknown_offset(row.address, facts), Reason::no_symbol);
+    }
     if (facts && (facts->outermost || object_->is_entry(facts->function_start)))
       answers_.rows.back().facts |= model::kOutermost;
     if (facts && !facts->frame_is_set_up) answers_.rows.back().facts |= model::kFrameNotSetUp;
@@ -142,6 +147,7 @@ class FileAnswers {
   const Options& options_;
   std::string path_;
   std::string file_name_;
+  bool unproven_ = false;  // the file may be another than the one that ran
   std::unique_ptr<CodeObject> object_;
   Reason refusal_ = Reason::file_missing;
   std::unordered_map<std::string_view, std::string> shown_;
