@@ -335,6 +335,37 @@ class Kills(RecordTest):
         self.kill_at_random("-a", "-m", "4", "-e", "sched:sched_switch", "-e", "sched:sched_wakeup")
 
 
+class AsItWouldRun(RecordTest):
+    """Being recorded changes nothing for the program, and our caller's settings nothing for us."""
+
+    def test_limits_and_signals_are_the_callers(self):
+        script = "ulimit -n; grep SigBlk /proc/self/status; grep SigIgn /proc/self/status"
+        alone = run(["sh", "-c", script])
+        recorded = run([TEPHRA, "record", "-q", "-o", self.data, "sh", "-c", script])
+        self.assertEqual(recorded.stdout, alone.stdout)
+
+    def test_a_caller_that_ignores_its_children(self):
+        ignore = lambda: signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+        done = subprocess.run([TEPHRA, "record", "-q", "-o", self.data, "sh", "-c", "exit 5"], timeout=30,
+                              capture_output=True, preexec_fn=ignore)
+        self.assertEqual(done.returncode, 5, done.stderr)
+
+    def test_a_stopped_program_is_ended_too(self):
+        done = run([TEPHRA, "profile", "-q", "-d", "0.5", "-o", self.folder, "--", "sh", "-c", "kill -STOP $$"],
+                   timeout=30)
+        self.assertEqual(done.returncode, 1, done.stderr)
+
+    def test_what_is_named_twice_counts_once(self):
+        child = subprocess.Popen([SPIN, "20000"])
+        self.addCleanup(child.wait)
+        self.addCleanup(child.kill)
+        once, _, _ = self.record("-e", "cpu-clock:u", "-F", "1000", "-p", str(child.pid), "--", "sleep", "0.5")
+        twice, _, _ = self.record("-e", "cpu-clock:u", "-F", "1000", "-p", f"{child.pid},{child.pid}", "--", "sleep",
+                                  "0.5")
+        self.assertLess(twice, 1.6 * once)
+        self.fails("-p", str(child.pid), "-t", str(child.pid), "sleep", "0.1", status=2, says=["-p and -t"])
+
+
 class Ends(RecordTest):
     def test_the_status_is_the_programs(self):
         self.record("--", "sh", "-c", "exit 7", status=7)
