@@ -9,6 +9,7 @@
 
 #include "analysis/verdict_limits.h"
 #include "base/units.h"
+#include "model/entry_names.h"
 
 namespace tephra::analysis {
 namespace {
@@ -20,9 +21,6 @@ using model::Reason;
 using model::StackId;
 
 constexpr uint64_t kFewSamples = 100;  // below, the line says how uncertain shares are
-
-constexpr std::array<std::string_view, 7> kEntries{"_start",   "clone",        "clone3",      "__clone",
-                                                   "__clone3", "start_thread", "thread_start"};
 
 std::string percent(double share) {
   if (share > 0 && share < 0.001) return "under 0.1 %";
@@ -71,9 +69,8 @@ std::vector<StackFacts> examine_stacks(const Profile& profile) {
 bool imported_rooted(const Profile& profile, StackId stack) {
   std::array<FrameId, 2> outer{};
   for (; stack; stack = profile.stacks[stack].parent) outer = {profile.stacks[stack].frame, outer[0]};
-  return std::any_of(outer.begin(), outer.end(), [&](FrameId frame) {
-    return frame && std::find(kEntries.begin(), kEntries.end(), profile.function_name(frame)) != kEntries.end();
-  });
+  return std::any_of(outer.begin(), outer.end(),
+                     [&](FrameId frame) { return frame && model::is_entry_name(profile.function_name(frame)); });
 }
 
 bool is_rooted(const Profile& profile, const StackFacts& facts, size_t sample) {

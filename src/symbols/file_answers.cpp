@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include "model/entry_names.h"
 #include "objects/demangle.h"
 #include "symbols/code_object.h"
 #include "symbols/vdso.h"
@@ -19,29 +20,6 @@ using model::FrameId;
 using model::Mapping;
 using model::Profile;
 using model::Reason;
-
-// Functions that begin a program or a thread. Their callers, where there are any, are reached neither by frame pointers
-// nor of interest.
-constexpr std::array<std::string_view, 16> kEntries{"_start",
-                                                    "_dl_start_user",
-                                                    "__libc_start_main",
-                                                    "__libc_start_main_impl",
-                                                    "__libc_start_call_main",
-                                                    "clone",
-                                                    "__clone",
-                                                    "clone3",
-                                                    "__clone3",
-                                                    "__GI___clone",
-                                                    "__GI___clone3",
-                                                    "thread_start",
-                                                    "start_thread",
-                                                    "runtime.goexit",
-                                                    "runtime.goexit.abi0",
-                                                    "runtime.mstart"};
-
-bool is_entry(std::string_view symbol) {
-  return std::ranges::find(kEntries, symbol.substr(0, symbol.find('@'))) != kEntries.end();
-}
 
 // Whether a recording may be of this host and its running kernel, as far as it says.
 bool is_of_this_host(const model::RecordingFacts& facts) {
@@ -115,7 +93,7 @@ class FileAnswers {
     answers_.rows.push_back({frame, static_cast<uint32_t>(answers_.levels.size()),
                              static_cast<uint32_t>(levels_.size()), 0, std::nullopt,
                              static_cast<uint32_t>(symbol_offset)});
-    if (is_entry(levels_.front().function)) answers_.rows.back().facts |= model::kOutermost;
+    if (model::is_entry_name(levels_.front().function)) answers_.rows.back().facts |= model::kOutermost;
     for (const auto& level : levels_) {
       answers_.levels.push_back({answers_.strings.add(shown(level.function)), answers_.strings.add(level.function),
                                  answers_.strings.add(level.file), level.line, true});
