@@ -100,6 +100,7 @@ def suite_fuzz(options):
         os.makedirs(corpus, exist_ok=True)
         seeds = os.path.join(ROOT, "tests", "fuzz", "seeds", name)
         commands.append([fuzzer, f"-max_total_time={seconds}", "-rss_limit_mb=2048", "-timeout=10", "-verbosity=0",
+                         "-error_exitcode=1", "-timeout_exitcode=1",
                          f"-artifact_prefix={folder}/", corpus] + ([seeds] if os.path.isdir(seeds) else []))
     return run_scripts(commands)
 

@@ -139,7 +139,9 @@ void append_clean(std::string& out, std::string_view text, bool spaces_too = fal
   for (const char c : text) {
     if (c == ';') {
       out += ':';
-    } else if (static_cast<unsigned char>(c) < 0x20 || (spaces_too && c == ' ')) {
+    } else if (static_cast<unsigned char>(c) < 0x20) {
+      out += '?';  // not '_', which could make a mark such as _[i] of what follows
+    } else if (spaces_too && c == ' ') {
       out += '_';
     } else {
       out += c;

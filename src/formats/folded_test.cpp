@@ -151,6 +151,16 @@ TEST(FoldedFixtures, AreToldFromOtherText) {
 }
 
 // Names with what separates frames, lines or numbers do not break the line.
+// Found by fuzzing: a control character must not become part of a mark.
+TEST(Folded, AMarkIsNotMadeOfOddCharacters) {
+  using namespace std::string_view_literals;
+  const auto profile = kFolded.read(base::as_bytes("prog;a\0[i];b 1\n"sv));
+  ASSERT_TRUE(profile.ok());
+  const std::string text = write_folded(*profile, {});
+  EXPECT_EQ(text, "prog;a?[i];b 1\n");
+  EXPECT_EQ(write_folded(*kFolded.read(base::as_bytes(text)), {}), text);
+}
+
 TEST(Folded, OddNamesStayInTheirFrame) {
   model::ProfileAssembler assembler;
   const auto event = assembler.event({assembler.string("e"), assembler.string("u")});
@@ -173,7 +183,7 @@ TEST(Folded, OddNamesStayInTheirFrame) {
   const std::string text = write_folded(profile, {});
   EXPECT_EQ(
       text,
-      "[no stack] 3\n[unknown];after nothing 5\n_1_worker;f 6\ncomm_only 4\nmy_prog;a:b;new_line;tab_here;trailing: 1\n"
+      "[no stack] 3\n[unknown];after nothing 5\n_1_worker;f 6\ncomm_only 4\nmy_prog;a:b;new?line;tab?here;trailing: 1\n"
       "my_prog;ends in 5;x 7 2\n");
   const auto again = read(text);
   EXPECT_EQ(model::totals(again).count, 21u);
