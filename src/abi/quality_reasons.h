@@ -1,6 +1,6 @@
 /* The reasons why something is missing from a profile, or may be wrong in it. One list for kernel-side, in-process and
- * C++ code and for everything that prints them: X(name, what it means). The names are part of the JSON output. Add at
- * the end; never reuse a name. */
+ * C++ code and for everything that prints them: X(name, what it means). The names are part of the JSON output. Add a
+ * reason to the group whose unit it is counted in; never rename or reuse a name. */
 #ifndef TEPHRA_ABI_QUALITY_REASONS_H
 #define TEPHRA_ABI_QUALITY_REASONS_H
 
