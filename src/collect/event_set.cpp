@@ -55,7 +55,7 @@ base::Status EventSet::open_rings(bool whole_cpus, size_t ring_bytes, bool exact
       if (!opened) return opened.error();
       fd = std::move(*opened);
     } else {
-      fd = kernel::open_event(dummy_attr(false, support_), 0, cpu);
+      fd = kernel::open_event(dummy_attr(false, support_), kernel::EventScope::task(0, cpu));
       if (!fd && errno != ENODEV) return explain({kernel::software_event("dummy"), {}}, 0, errno);
     }
     if (!fd) continue;  // the CPU went offline
@@ -112,7 +112,7 @@ bool EventSet::without_kernel(PlannedEvent& event, int error_number) {
 // An invalid descriptor: the task or the CPU is gone.
 base::Result<base::FileDescriptor> EventSet::open_one(PlannedEvent& event, pid_t tid, int cpu) {
   for (;;) {
-    auto fd = kernel::open_event(event.attr, tid, cpu);
+    auto fd = kernel::open_event(event.attr, kernel::EventScope::task(tid, cpu));
     if (fd) return fd;
     const int error_number = errno;
     if (error_number == ESRCH || error_number == ENODEV) {

@@ -158,6 +158,7 @@ base::Status parse_one(const std::string& text, std::vector<EventSpec>& events) 
 
 bool EventSpec::tracepoint() const { return type == PERF_TYPE_TRACEPOINT; }
 bool EventSpec::hardware() const { return type == kHardware || type == kCache; }
+bool EventSpec::breakpoint() const { return type == PERF_TYPE_BREAKPOINT; }
 bool EventSpec::bpf_output() const { return type == kSoftware && config == PERF_COUNT_SW_BPF_OUTPUT; }
 
 base::Result<std::vector<EventSpec>> parse_events(std::string_view text) {

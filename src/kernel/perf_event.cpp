@@ -1,12 +1,11 @@
 #include "kernel/perf_event.h"
 
-#include <sys/ioctl.h>
-#include <sys/syscall.h>
 #include <time.h>
-#include <unistd.h>
 
 #include <array>
 #include <functional>
+
+#include "kernel/perf_calls.h"
 
 namespace tephra::kernel {
 
@@ -16,27 +15,40 @@ perf_event_attr empty_attr() {
   return attr;
 }
 
-base::FileDescriptor open_event(const perf_event_attr& attr, pid_t pid, int cpu) {
+base::FileDescriptor open_event(const perf_event_attr& attr, const EventScope& scope, int leader_fd) {
+  const bool cgroup = scope.cgroup_fd >= 0;
+  const unsigned long flags = PERF_FLAG_FD_CLOEXEC | (cgroup ? PERF_FLAG_PID_CGROUP : 0);
   return base::FileDescriptor(
-      static_cast<int>(::syscall(SYS_perf_event_open, &attr, pid, cpu, -1, PERF_FLAG_FD_CLOEXEC)));
+      calls::open_event(attr, cgroup ? scope.cgroup_fd : scope.tid, scope.cpu, leader_fd, flags));
 }
 
 uint64_t event_id(int fd) {
   uint64_t id = 0;
-  return ::ioctl(fd, PERF_EVENT_IOC_ID, &id) == 0 ? id : 0;
+  return calls::control_event(fd, PERF_EVENT_IOC_ID, reinterpret_cast<unsigned long>(&id)) == 0 ? id : 0;
 }
 
-bool enable_event(int fd) { return ::ioctl(fd, PERF_EVENT_IOC_ENABLE, 0) == 0; }
-bool disable_event(int fd) { return ::ioctl(fd, PERF_EVENT_IOC_DISABLE, 0) == 0; }
-bool redirect_output(int fd, int ring_fd) { return ::ioctl(fd, PERF_EVENT_IOC_SET_OUTPUT, ring_fd) == 0; }
+bool enable_event(int fd) { return calls::control_event(fd, PERF_EVENT_IOC_ENABLE, 0) == 0; }
+bool disable_event(int fd) { return calls::control_event(fd, PERF_EVENT_IOC_DISABLE, 0) == 0; }
+
+bool redirect_output(int fd, int ring_fd) {
+  return calls::control_event(fd, PERF_EVENT_IOC_SET_OUTPUT, static_cast<unsigned long>(ring_fd)) == 0;
+}
+
+bool set_filter(int fd, const std::string& expression) {
+  return calls::control_event(fd, PERF_EVENT_IOC_SET_FILTER, reinterpret_cast<unsigned long>(expression.c_str())) == 0;
+}
+
+bool pause_output(int fd, bool pause) {
+  return calls::control_event(fd, PERF_EVENT_IOC_PAUSE_OUTPUT, pause ? 1 : 0) == 0;
+}
 
 EventCount read_count(int fd, uint64_t read_format) {
   std::array<uint64_t, 8> words{};
-  if (::read(fd, words.data(), sizeof words) <= 0) return {};
-  EventCount count{words[0], 0};
+  if (calls::read_event(fd, words.data(), sizeof words) <= 0) return {};
+  EventCount count{.value = words[0]};
   size_t next = 1;
-  if (read_format & PERF_FORMAT_TOTAL_TIME_ENABLED) ++next;
-  if (read_format & PERF_FORMAT_TOTAL_TIME_RUNNING) ++next;
+  if (read_format & PERF_FORMAT_TOTAL_TIME_ENABLED) count.enabled_ns = words[next++];
+  if (read_format & PERF_FORMAT_TOTAL_TIME_RUNNING) count.running_ns = words[next++];
   if (read_format & PERF_FORMAT_ID) ++next;
   if (read_format & PERF_FORMAT_LOST) count.lost = words[next];
   return count;
@@ -50,7 +62,7 @@ AttrSupport probe_attr_support() {
     attr.disabled = 1;
     attr.exclude_kernel = 1;
     set(attr);
-    return static_cast<bool>(open_event(attr, 0, -1));
+    return static_cast<bool>(open_event(attr, EventScope::task(0, -1)));
   };
   AttrSupport support;
   support.clockid = takes([](auto& attr) { attr.use_clockid = 1, attr.clockid = CLOCK_MONOTONIC; });
@@ -68,7 +80,7 @@ bool counts_here(uint32_t type, uint64_t config) {
   attr.config = config;
   attr.exclude_kernel = 1;
   attr.exclude_hv = 1;
-  const auto fd = open_event(attr, 0, -1);
+  const auto fd = open_event(attr, EventScope::task(0, -1));
   if (!fd) return false;
   volatile unsigned work = 0;
   for (unsigned i = 0; i < 100'000; ++i) work = work + i;

@@ -4,6 +4,7 @@
 #include <sys/types.h>
 
 #include <cstdint>
+#include <string>
 
 #include "base/file.h"
 
@@ -16,8 +17,20 @@ inline constexpr uint32_t kAttrSize = PERF_ATTR_SIZE_VER5;
 // perf_event_attr with the size set and everything else off.
 perf_event_attr empty_attr();
 
-// perf_event_open, close-on-exec. An invalid descriptor on failure; errno says why.
-base::FileDescriptor open_event(const perf_event_attr& attr, pid_t pid, int cpu);
+// Whom an event counts: a task, everything on a CPU, or everything of a control group on a CPU.
+struct EventScope {
+  pid_t tid = -1;      // -1: everything
+  int cgroup_fd = -1;  // a control group's folder; then `tid` is not used
+  int cpu = -1;        // -1: wherever the task runs
+
+  static EventScope task(pid_t tid, int cpu) { return {tid, -1, cpu}; }
+  static EventScope everything(int cpu) { return {-1, -1, cpu}; }
+  static EventScope cgroup(int fd, int cpu) { return {-1, fd, cpu}; }
+};
+
+// perf_event_open, close-on-exec. An invalid descriptor on failure; errno says why. `leader_fd`: the first event of the
+// group that this one is counted together with.
+base::FileDescriptor open_event(const perf_event_attr& attr, const EventScope& scope, int leader_fd = -1);
 
 // The kernel's id of an open event, 0 on failure.
 uint64_t event_id(int fd);
@@ -26,11 +39,17 @@ bool enable_event(int fd);
 bool disable_event(int fd);
 // Lets the event write into the ring of `ring_fd`, which must be of the same CPU and clock.
 bool redirect_output(int fd, int ring_fd);
+// Lets only those hits of a tracepoint through that the expression names. False: errno says why (EINVAL: malformed).
+bool set_filter(int fd, const std::string& expression);
+// Stops and resumes writing to the ring of `fd`; what comes meanwhile is not kept.
+bool pause_output(int fd, bool pause);
 
 // What an event counted, and how many of its records found no room in the ring (0 where the kernel cannot tell).
 struct EventCount {
   uint64_t value = 0;
   uint64_t lost = 0;
+  uint64_t enabled_ns = 0;  // 0 where the read format does not ask for it
+  uint64_t running_ns = 0;  // less than enabled: the counter was shared with other events
 };
 EventCount read_count(int fd, uint64_t read_format);
 

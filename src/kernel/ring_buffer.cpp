@@ -1,10 +1,11 @@
 #include "kernel/ring_buffer.h"
 
-#include <sys/mman.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <utility>
+
+#include "kernel/perf_calls.h"
 
 namespace tephra::kernel {
 namespace {
@@ -32,12 +33,12 @@ RingBuffer& RingBuffer::operator=(RingBuffer&& other) noexcept {
 }
 
 RingBuffer::~RingBuffer() {
-  if (control_ != nullptr) ::munmap(control_, page_size() + capacity_);
+  if (control_ != nullptr) calls::unmap_ring(control_, capacity_);
 }
 
 bool RingBuffer::map(int event_fd, size_t bytes) {
-  void* memory = ::mmap(nullptr, page_size() + bytes, PROT_READ | PROT_WRITE, MAP_SHARED, event_fd, 0);
-  if (memory == MAP_FAILED) return false;
+  void* memory = calls::map_ring(event_fd, bytes, true);
+  if (memory == nullptr) return false;
   control_ = static_cast<perf_event_mmap_page*>(memory);
   data_ = static_cast<const std::byte*>(memory) + page_size();
   capacity_ = bytes;
