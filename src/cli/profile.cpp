@@ -15,6 +15,7 @@
 #include "cli/command.h"
 #include "cli/input.h"
 #include "cli/recording.h"
+#include "cli/target_options.h"
 #include "collect/recorder.h"
 #include "formats/folded.h"
 #include "kernel/procfs.h"
@@ -27,7 +28,7 @@ namespace {
 constexpr const char* kSummary =
     "Profiles a program and draws it: a recording, folded stacks and a flame graph in a folder, the top functions and\n"
     "the verdict on the screen.\n\n"
-    "  tephra profile [OPTIONS] -p PID | -a | -c COMMAND | -- PROGRAM [ARGUMENTS]\n";
+    "  tephra profile [OPTIONS] -p PID | -u USER | -G CGROUP | --container ID | -a | -c COMMAND | -- PROGRAM [ARGUMENTS]\n";
 
 constexpr const char* kExamples =
     "  tephra profile -t cpu -p 1234 -d 30       a running process, for 30 seconds\n"
@@ -36,15 +37,16 @@ constexpr const char* kExamples =
 constexpr double kDefaultSeconds = 30;
 constexpr size_t kTopFunctions = 10;
 
-constexpr OptionsWithValue kOptionsWithValue{"tpcdfo",
-                                             "--type --pid --tid --command --duration --freq --period --output"};
+constexpr OptionsWithValue kOptionsWithValue{
+    "tpcdfouGCDe",
+    "--type --pid --tid --command --duration --freq --period --output --uid --cgroup --container --cpu --delay --event"};
 
 struct Flags {
   std::string type = "cpu";
-  std::string processes;
-  std::string threads;
+  TargetFlags target;
   std::string command;
-  bool all = false;
+  std::string delay;
+  std::vector<std::string> events;
   std::optional<double> seconds;
   std::string frequency = "99";
   std::string period;
@@ -54,12 +56,16 @@ struct Flags {
 
 void declare(CLI::App& parser, Flags& flags) {
   parser.add_option("-t,--type", flags.type, "what to profile: cpu (default)")->type_name("TYPE");
-  parser.add_option("-p,--pid", flags.processes, "running processes, with their threads")->type_name("PID[,PID]");
-  parser.add_option("--tid", flags.threads, "running threads")->type_name("TID[,TID]");
-  parser.add_flag("-a,--all-cpus", flags.all, "everything on the machine");
+  flags.target.declare(parser);
+  parser.add_option("--tid", flags.target.threads, "running threads")->type_name("TID[,TID]");
   parser.add_option("-c,--command", flags.command, "a command line for the shell")->type_name("COMMAND");
   parser.add_option("-d,--duration", flags.seconds, "how long (30 for what already runs; a program: to its end)")
       ->type_name("SECONDS");
+  parser.add_option("-D,--delay", flags.delay, "begin so many milliseconds after the start")->type_name("MS");
+  parser.add_option("-e,--event", flags.events, "what to sample instead of CPU time, as in tephra record")
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
+      ->allow_extra_args(false)
+      ->type_name("EVENT");
   parser.add_option("-f,--freq", flags.frequency, "samples a second (99), or max")->type_name("HZ");
   parser.add_option("--period", flags.period, "one sample every so many events instead")->type_name("N");
   parser.add_option("-o,--output", flags.folder, "the folder for the files (tephra-out)")->type_name("DIR");
@@ -70,30 +76,21 @@ void declare(CLI::App& parser, Flags& flags) {
   parser.add_flag("-v,--verbose", flags.input.verbose, "print the verdict in full");
 }
 
-base::Status set_target(const Flags& flags, std::vector<std::string> program, collect::Target& target) {
-  const int kinds = !flags.processes.empty() + !flags.threads.empty() + !flags.command.empty() + !program.empty() +
-                    static_cast<int>(flags.all);
-  if (kinds != 1) {
-    return base::usage_error(
-        kinds == 0 ? "nothing to profile" : "more than one thing to profile", "", "",
-        "Give one of -p PID, --tid TID, -a, -c COMMAND or -- PROGRAM. See 'tephra profile --help'.");
-  }
-  target.command =
-      flags.command.empty() ? std::move(program) : std::vector<std::string>{"/bin/sh", "-c", flags.command};
-  target.all_cpus = flags.all;
-  if (!flags.processes.empty()) {
-    TEPHRA_TRY(target.processes, id_list(flags.processes, "-p"));
-  }
-  if (!flags.threads.empty()) {
-    TEPHRA_TRY(target.threads, id_list(flags.threads, "--tid"));
-  }
-  return {};
-}
-
 base::Result<collect::RecordOptions> record_options(const Flags& flags, std::vector<std::string> program) {
   if (flags.type != "cpu") return base::usage_error("no such type of profile", flags.type, "", "There is: cpu.");
   collect::RecordOptions options;
-  TEPHRA_CHECK_OK(set_target(flags, std::move(program), options.target));
+  if (!flags.command.empty() && !program.empty()) {
+    return base::usage_error("two programs to run", "", "", "Give -c COMMAND or -- PROGRAM, not both.");
+  }
+  if (!flags.command.empty()) program = {"/bin/sh", "-c", flags.command};
+  TEPHRA_TRY(options.target, find_target(flags.target, std::move(program), "--tid"));
+  for (const std::string& list : flags.events) {
+    TEPHRA_CHECK_OK(add_events(list, options.events));
+  }
+  if (!flags.delay.empty()) {
+    TEPHRA_TRY(options.delay_s, delay_of(flags.delay));
+    if (*options.delay_s < 0) return base::usage_error("not a delay", flags.delay, "", "Write milliseconds.");
+  }
   if (flags.period.empty()) {
     TEPHRA_TRY(options.sampling.frequency, frequency_of(flags.frequency, "-f"));
   } else {
@@ -117,11 +114,13 @@ struct Subject {
 
 Subject subject_of(const collect::Target& target, const Flags& flags, const collect::RecordSummary& summary) {
   if (target.all_cpus) return {"all", 0};
-  if (!flags.command.empty()) {
+  if (!target.cgroups.empty()) return {std::string(base::path_base_name(target.cgroups[0].name)), 0};
+  if (target.user) return {"user", static_cast<int>(*target.user)};
+  if (target.records_program() && !flags.command.empty()) {
     const std::string_view first_word = std::string_view(flags.command).substr(0, flags.command.find(' '));
     return {std::string(base::path_base_name(first_word)), summary.program_pid};
   }
-  if (!target.command.empty()) return {std::string(base::path_base_name(target.command[0])), summary.program_pid};
+  if (target.records_program()) return {std::string(base::path_base_name(target.command[0])), summary.program_pid};
   const int id = target.processes.empty() ? target.threads[0] : target.processes[0];
   const auto status = kernel::task_status(id);
   return {status ? status->comm : "process", id};
@@ -136,7 +135,7 @@ std::string file_stem(const Flags& flags, const Subject& subject) {
 // CPU time that the target used so far; a program we start is one of our children. Nothing for the whole machine.
 double cpu_seconds_of(const collect::Target& target) {
   double seconds = 0;
-  if (!target.command.empty()) {
+  if (target.records_program()) {
     rusage usage{};
     ::getrusage(RUSAGE_CHILDREN, &usage);
     for (const timeval& time : {usage.ru_utime, usage.ru_stime}) {
@@ -157,26 +156,26 @@ struct Recorded {
 // Records under a temporary name, since the name tells the process id, which a program has only once it runs.
 base::Result<Recorded> record(collect::RecordOptions options, const Flags& flags) {
   TEPHRA_CHECK_OK(base::make_folder(flags.folder));
-  options.output = fmt::format("{}/.recording-{}.perf.data", flags.folder, ::getpid());
+  options.output.path = fmt::format("{}/.recording-{}.perf.data", flags.folder, ::getpid());
   const double cpu_before = cpu_seconds_of(options.target);
   // A process may be gone, or be called otherwise, once it was recorded.
-  const Subject before = options.target.command.empty() ? subject_of(options.target, flags, {}) : Subject{};
+  const bool program = options.target.records_program();
+  const Subject before = program ? Subject{} : subject_of(options.target, flags, {});
   Recorded recorded;
   auto summary = collect::record(options, progress_on_terminal(flags.input.quiet));
   if (!summary) {
-    ::unlink(options.output.c_str());
+    ::unlink(options.output.path.c_str());
     return std::move(summary).error();
   }
   recorded.summary = std::move(summary).value();
   recorded.cpu_seconds = cpu_seconds_of(options.target) - cpu_before;
   if (recorded.summary.start_error != 0) return recorded;
   if (recorded.summary.samples == 0) {
-    ::unlink(options.output.c_str());
+    ::unlink(options.output.path.c_str());
     return recorded;
   }
-  const bool program = !options.target.command.empty();
   recorded.stem = file_stem(flags, program ? subject_of(options.target, flags, recorded.summary) : before);
-  if (::rename(options.output.c_str(), (recorded.stem + ".perf.data").c_str()) != 0) {
+  if (::rename(options.output.path.c_str(), (recorded.stem + ".perf.data").c_str()) != 0) {
     return base::system_error("cannot write", recorded.stem + ".perf.data", errno);
   }
   return recorded;
@@ -195,7 +194,7 @@ base::Error explain_no_samples(const collect::RecordOptions& options, const Reco
         fmt::format("the {:.1f} s of CPU were used in the kernel, which this user may not sample", cpu_seconds),
         "Run as root or with CAP_PERFMON, or have root run 'sysctl kernel.perf_event_paranoid=1'.");
   }
-  if (target.all_cpus) {
+  if (target.whole_cpus()) {
     return base::failed("no samples", "", fmt::format("{:.3f} s are too short at {}", summary.seconds, rate),
                         "Try a longer -d, for example -d 10.");
   }
@@ -205,7 +204,7 @@ base::Error explain_no_samples(const collect::RecordOptions& options, const Reco
                                     summary.event_name, cpu_seconds),
                         "Try: tephra record -e cpu-clock -g, then tephra flame.");
   }
-  if (!target.command.empty()) {
+  if (target.records_program()) {
     return base::failed("no samples", "",
                         fmt::format("the program used {:.3f} s of CPU in {:.3f} s, too little to be sampled at {}",
                                     cpu_seconds, summary.seconds, rate),
@@ -270,10 +269,12 @@ base::Result<int> profile(std::span<const std::string> arguments) {
   declare(*parser, flags);
   TEPHRA_TRY(const bool go_on, parse(*parser, words));
   if (!go_on) return kExitDone;
-  TEPHRA_TRY(collect::RecordOptions options, record_options(flags, std::move(program)));
+  auto wanted = record_options(flags, program);
+  if (!wanted) return own_failure({.command = program}, wanted.error());
+  collect::RecordOptions& options = *wanted;
   options.command_line = {"tephra", "profile"};
   options.command_line.insert(options.command_line.end(), arguments.begin(), arguments.end());
-  if (!flags.input.quiet) options.on_note = [](const std::string& text) { fmt::print(stderr, "tephra: {}\n", text); };
+  if (!flags.input.quiet) options.on_note = note_on_terminal();
   return record_and_draw(options, flags);
 }
 

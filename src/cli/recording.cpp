@@ -1,6 +1,7 @@
 #include "cli/recording.h"
 
 #include <fmt/format.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -23,13 +24,25 @@ bool value_follows(std::string_view word, const OptionsWithValue& with_value) {
   return at != std::string_view::npos && at + 1 == word.size();
 }
 
-void show_progress(const collect::Progress& progress) {
-  if (progress.finished) {
-    std::fputs("\r\x1b[K", stderr);
-  } else {
-    fmt::print(stderr, "\r\x1b[Krecording: {:.0f} s, {} samples, {} lost, {}", progress.seconds, progress.samples,
-               progress.lost, base::bytes_text(progress.bytes));
+size_t terminal_width() {
+  winsize size{};
+  return ::ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : 80;
+}
+
+std::string progress_text(const collect::Progress& progress) {
+  if (progress.flight) {
+    return fmt::format("flight recorder: {:.0f} s, {} snapshots; s writes one, Ctrl-C ends", progress.seconds,
+                       progress.snapshots);
   }
+  return fmt::format("recording: {:.0f} s, {} samples, {} lost, {}", progress.seconds, progress.samples, progress.lost,
+                     base::bytes_text(progress.bytes));
+}
+
+// A line that wraps could not be taken back.
+void show_progress(const collect::Progress& progress) {
+  std::string line = progress.finished ? "" : progress_text(progress);
+  line.resize(std::min(line.size(), terminal_width() - 1));
+  fmt::print(stderr, "\r\x1b[K{}", line);
   std::fflush(stderr);
 }
 
@@ -96,6 +109,31 @@ base::Result<uint64_t> period_of(const std::string& text, const char* option) {
                              fmt::format("Write how many events make a sample, for example {} 1000.", option));
   }
   return *period;
+}
+
+base::Status add_events(const std::string& list, std::vector<kernel::EventSpec>& events) {
+  TEPHRA_TRY(auto parsed, kernel::parse_events(list));
+  int groups = 0;
+  for (const kernel::EventSpec& event : events) groups = std::max(groups, event.group + 1);
+  for (kernel::EventSpec& event : parsed) {
+    if (event.group >= 0) event.group += groups;
+    events.push_back(std::move(event));
+  }
+  return {};
+}
+
+base::Result<double> delay_of(const std::string& text) {
+  if (text == "-1") return -1.0;
+  const auto milliseconds = whole_number(text);
+  if (!milliseconds || *milliseconds > 1'000'000'000) {
+    return base::usage_error("not a delay", text, "", "Write milliseconds, for example -D 500; -1 waits for --control.");
+  }
+  return static_cast<double>(*milliseconds) / 1000;
+}
+
+std::function<void(const std::string&)> note_on_terminal() {
+  const bool terminal = ::isatty(STDERR_FILENO) != 0;
+  return [terminal](const std::string& text) { fmt::print(stderr, "{}tephra: {}\n", terminal ? "\r\x1b[K" : "", text); };
 }
 
 collect::OnProgress progress_on_terminal(bool quiet) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <span>
 #include <string>
@@ -37,8 +38,16 @@ base::Result<uint64_t> frequency_of(const std::string& text, const char* option)
 // Events a sample.
 base::Result<uint64_t> period_of(const std::string& text, const char* option);
 
+// Adds the events of one -e. Groups of several lists stay apart.
+base::Status add_events(const std::string& list, std::vector<kernel::EventSpec>& events);
+
+// Milliseconds as `record -D` takes them, in seconds; -1 stays -1.
+base::Result<double> delay_of(const std::string& text);
+
 // A line that is drawn anew each second, where standard error is a terminal.
 collect::OnProgress progress_on_terminal(bool quiet);
+// Prints a line, and where there is a progress line takes that one's place.
+std::function<void(const std::string&)> note_on_terminal();
 
 // A command that runs a program returns the program's status; its own failures are printed here and are told apart by
 // their status. Without a program an error is an error like any other.

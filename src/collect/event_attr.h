@@ -10,7 +10,7 @@
 
 namespace tephra::collect {
 
-enum class CallGraph { kNone, kFramePointers, kDwarf };
+enum class CallGraph { kNone, kFramePointers, kDwarf, kBranches };
 
 inline constexpr uint64_t kDefaultFrequency = 4000;
 inline constexpr uint32_t kDefaultStackBytes = 8192;
@@ -22,8 +22,24 @@ struct SampleSettings {
   std::optional<uint64_t> frequency;               // samples a second
   std::optional<uint64_t> period;                  // one sample every so many events
   uint64_t default_frequency = kDefaultFrequency;  // where neither is given; tracepoints are then recorded each
-  CallGraph call_graph = CallGraph::kNone;
+  CallGraph call_graph = CallGraph::kNone;  // kBranches: the processor's record of calls (LBR)
   uint32_t stack_bytes = kDefaultStackBytes;
+  std::optional<uint16_t> max_stack;  // frames; not given: the kernel's limit
+  bool user_stacks = true;
+  bool kernel_stacks = true;
+  bool user_code = true;      // false: as :k on every event without modes of its own
+  bool kernel_code = true;    // false: as :u
+  uint64_t branch_types = 0;  // PERF_SAMPLE_BRANCH_*; 0: no branch stacks
+  bool addresses = false;     // of the data accessed, and where it came from
+  bool physical_addresses = false;
+  bool data_page_size = false;
+  bool code_page_size = false;
+  bool weights = false;
+  bool raw = false;            // the raw data of every event, not of tracepoints alone
+  bool thread_counts = false;  // each thread's counts, when it ends
+  bool switches = false;       // records of context switches
+  bool namespaces = false;     // records of namespaces
+  bool cgroups = false;        // records of control groups, and each sample's
   bool inherit = true;
 };
 // The attributes of a sampled event. It starts disabled.
@@ -33,9 +49,13 @@ perf_event_attr sampling_attr(const kernel::EventSpec& event, const SampleSettin
 // An event that samples nothing, for the records about processes (or, without them, to own a ring).
 perf_event_attr dummy_attr(bool inherit, const kernel::AttrSupport& support);
 
-// Asks for the records that tell which process is what and maps what. `data_maps`: also mappings that hold no code,
-// which perf's unwinder needs to find call-frame tables.
-void add_side_band(perf_event_attr& attr, bool data_maps, const kernel::AttrSupport& support);
+// Asks for the records that tell which process is what and maps what, and where needed mappings that hold no code,
+// which perf's unwinder needs to find call-frame tables, and readers of data addresses.
+void add_side_band(perf_event_attr& attr, const SampleSettings& settings, const kernel::AttrSupport& support);
+bool needs_data_maps(const SampleSettings& settings);
+
+// The rate of an event: its own, else that of the settings, else the usual one of its kind.
+void set_rate(perf_event_attr& attr, const kernel::EventSpec& event, const SampleSettings& settings);
 
 // The user registers perf stores for later unwinding.
 uint64_t unwind_registers();

@@ -1,96 +1,42 @@
 #include "collect/event_set.h"
 
 #include <fmt/format.h>
-#include <unistd.h>
+#include <poll.h>
+#include <time.h>
 
 #include <algorithm>
 #include <cerrno>
 
-#include "collect/event_attr.h"
+#include "collect/open_error.h"
 #include "kernel/privileges.h"
-#include "kernel/procfs.h"
 
 namespace tephra::collect {
 namespace {
 
-constexpr size_t kSmallestRing = 32 << 10;
-
-base::Error no_rights(const std::string& what, const kernel::Privileges& held, int enough) {
-  return base::failed("cannot record " + what, "",
-                      fmt::format("no permission (perf_event_paranoid is {})", held.paranoid),
-                      fmt::format("Run as root or with CAP_PERFMON, or have root run 'sysctl "
-                                  "kernel.perf_event_paranoid={}'.",
-                                  enough));
-}
-
-base::Error no_kernel_rights(const std::string& event, const kernel::Privileges& held) {
-  return base::failed(
-      "cannot sample kernel code for " + event, "", fmt::format("perf_event_paranoid is {}", held.paranoid),
-      "Run as root or with CAP_PERFMON, have root run 'sysctl kernel.perf_event_paranoid=1', or use the "
-      "modifier :u.");
-}
-
-base::Error foreign_task(pid_t tid) {
-  return base::failed(fmt::format("cannot observe process {}", tid), "", "it belongs to another user",
-                      "Run as that user, as root, or with CAP_PERFMON.");
+uint64_t monotonic_now() {
+  timespec time{};
+  ::clock_gettime(CLOCK_MONOTONIC, &time);
+  return static_cast<uint64_t>(time.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(time.tv_nsec);
 }
 
 }  // namespace
 
-EventSet::EventSet(std::vector<PlannedEvent> events, std::vector<int> cpus, const kernel::AttrSupport& support,
-                   Note note)
-    : events_(std::move(events)),
-      cpus_(std::move(cpus)),
+EventSet::EventSet(std::vector<PlannedEvent> plan, const kernel::AttrSupport& support, Note note)
+    : plan_(std::move(plan)),
       support_(support),
       note_(std::move(note)),
-      opened_(events_.size()) {}
+      rings_(RingSet::Kind::kDrained, support, note_),
+      opened_(plan_.size()) {}
 
-base::Status EventSet::open_rings(bool whole_cpus, size_t ring_bytes, bool exact) {
+base::Status EventSet::open_rings(const std::vector<int>& cpus, bool whole_cpus, RingSet::Size size) {
   whole_cpus_ = whole_cpus;
-  std::vector<int> usable;
-  for (const int cpu : cpus_) {
-    base::FileDescriptor fd;
-    if (whole_cpus) {
-      auto opened = open_one(events_[0], -1, cpu);
-      if (!opened) return opened.error();
-      fd = std::move(*opened);
-    } else {
-      fd = kernel::open_event(dummy_attr(false, support_), kernel::EventScope::task(0, cpu));
-      if (!fd && errno != ENODEV) return explain({kernel::software_event("dummy"), {}}, 0, errno);
-    }
-    if (!fd) continue;  // the CPU went offline
-    usable.push_back(cpu);
-    TEPHRA_CHECK_OK(map_ring(fd.get(), ring_bytes, exact));
-    ring_fds_.push_back(fd.get());
-    if (whole_cpus) {
-      const uint64_t id = kernel::event_id(fd.get());
-      opened_[0].push_back({std::move(fd), id});
-    } else {
-      ring_owners_.push_back(std::move(fd));
-    }
-  }
-  if (usable.empty()) return base::failed("cannot record", "", "none of the CPUs is online");
-  cpus_ = std::move(usable);
-  return {};
-}
-
-base::Status EventSet::map_ring(int fd, size_t ring_bytes, bool exact) {
-  const size_t wanted = rings_.empty() ? ring_bytes : rings_.back().capacity();
-  kernel::RingBuffer ring;
-  for (size_t bytes = wanted;; bytes /= 2) {
-    if (ring.map(fd, bytes)) break;
-    const bool too_much = errno == EPERM || errno == ENOMEM || errno == EINVAL;
-    if (!too_much || exact || bytes <= kSmallestRing) {
-      return base::system_error(fmt::format("cannot lock a ring of {} KiB a CPU in memory", bytes >> 10), "", errno,
-                                "Use a smaller ring with -m, or have root raise the limit with 'sysctl "
-                                "kernel.perf_event_mlock_kb=4096'.");
-    }
-  }
-  if (ring.capacity() < ring_bytes && rings_.empty()) {
-    note_(fmt::format("rings are {} KiB a CPU: more may not be locked in memory", ring.capacity() >> 10));
-  }
-  rings_.push_back(std::move(ring));
-  return {};
+  const bool flight = std::any_of(plan_.begin(), plan_.end(), [](const auto& event) { return event.overwritten; });
+  if (!flight) return rings_.open(cpus, whole_cpus, size);
+  // The size is that of what is kept; few records tell about processes.
+  constexpr size_t kSideBandBytes = 128 << 10;
+  TEPHRA_CHECK_OK(rings_.open(cpus, whole_cpus, {std::min(kSideBandBytes, size.bytes), false}));
+  flight_rings_.emplace(RingSet::Kind::kOverwritten, support_, note_);
+  return flight_rings_->open({rings_.cpus().begin(), rings_.cpus().end()}, whole_cpus, size);
 }
 
 bool EventSet::without_kernel(PlannedEvent& event, int error_number) {
@@ -100,98 +46,102 @@ bool EventSet::without_kernel(PlannedEvent& event, int error_number) {
   event.attr.exclude_hv = 1;
   event.spec.name += ":u";
   if (!said_without_kernel_) {
-    note_(
-        fmt::format("only user code is sampled: perf_event_paranoid is {}. For kernel code run as root or with "
-                    "CAP_PERFMON, or have root run 'sysctl kernel.perf_event_paranoid=1'.",
-                    kernel::privileges().paranoid));
+    note_(fmt::format("only user code is sampled: perf_event_paranoid is {}. {}", kernel::privileges().paranoid,
+                      kernel_code_fix()));
   }
   said_without_kernel_ = true;
   return true;
 }
 
 // An invalid descriptor: the task or the CPU is gone.
-base::Result<base::FileDescriptor> EventSet::open_one(PlannedEvent& event, pid_t tid, int cpu) {
+base::Result<base::FileDescriptor> EventSet::open_one(PlannedEvent& event, const kernel::EventScope& scope,
+                                                      int leader_fd) {
   for (;;) {
-    auto fd = kernel::open_event(event.attr, kernel::EventScope::task(tid, cpu));
+    auto fd = kernel::open_event(event.attr, scope, leader_fd);
     if (fd) return fd;
     const int error_number = errno;
-    if (error_number == ESRCH || error_number == ENODEV) {
-      if (error_number == ESRCH || !event.spec.hardware()) return base::FileDescriptor();
+    if (error_number == EINTR) continue;
+    if (error_number == ESRCH) return base::FileDescriptor();
+    // The same answer stands for a CPU that went offline and for an event that is not there.
+    if (error_number == ENODEV && (event.tracking || event.spec.type == PERF_TYPE_SOFTWARE)) {
+      return base::FileDescriptor();
     }
-    if (!without_kernel(event, error_number)) return explain(event, tid, error_number);
+    if (!without_kernel(event, error_number)) return explain_open(event, scope, error_number);
   }
 }
 
-base::Result<bool> EventSet::attach(pid_t tid) {
-  for (size_t index = 0; index < events_.size(); ++index) {
-    // With whole CPUs the first event came with the rings.
-    if (whole_cpus_ && index == 0) continue;
-    for (size_t place = 0; place < cpus_.size(); ++place) {
-      TEPHRA_TRY(base::FileDescriptor fd, open_one(events_[index], tid, cpus_[place]));
-      if (!fd) {
-        if (tid > 0) return false;
-        continue;
-      }
-      if (!kernel::redirect_output(fd.get(), ring_fds_[place])) {
-        return base::system_error("cannot send events to the ring of CPU", std::to_string(cpus_[place]), errno);
-      }
-      const uint64_t id = kernel::event_id(fd.get());
-      if (index == 0) last_task_fd_ = fd.get();
-      opened_[index].push_back({std::move(fd), id});
-    }
+base::Status EventSet::connect(const PlannedEvent& event, int fd, size_t place) {
+  const RingSet& rings = event.overwritten ? *flight_rings_ : rings_;
+  if (!kernel::redirect_output(fd, rings.fd(place))) {
+    return base::system_error("cannot send events to the ring of CPU", std::to_string(rings.cpus()[place]), errno);
   }
+  if (event.spec.filter.empty() || kernel::set_filter(fd, event.spec.filter)) return {};
+  if (errno == EINVAL) {
+    return base::usage_error(fmt::format("the filter of {} is not understood", event.spec.name), event.spec.filter, "",
+                             "Write for example 'prev_pid == 0 && prev_prio > 100'; the fields are in the event's "
+                             "format file in tracefs.");
+  }
+  return base::system_error("cannot filter", event.spec.name, errno);
+}
+
+bool EventSet::on_cpu(const PlannedEvent& event, size_t place) const {
+  const auto& cpus = event.spec.cpus;
+  return cpus.empty() || std::find(cpus.begin(), cpus.end(), rings_.cpus()[place]) != cpus.end();
+}
+
+base::Result<bool> EventSet::attach(const Whom& whom, size_t inherited) {
+  const size_t places = rings_.cpus().size();
+  std::vector<int> fds(plan_.size() * places, -1);  // for the groups
+  std::vector<uint64_t> times(whom.tid > 0 ? inherited : 0);
+  for (size_t step = inherited; step < fds.size(); ++step) {
+    const size_t index = step / places;
+    const size_t place = step % places;
+    PlannedEvent& event = plan_[index];
+    if (!on_cpu(event, place)) continue;
+    const int cpu = rings_.cpus()[place];
+    const int cgroup = event.everywhere ? -1 : whom.cgroup_fd;
+    const int leader_fd = event.leader < 0 ? -1 : fds[static_cast<size_t>(event.leader) * places + place];
+    TEPHRA_TRY(base::FileDescriptor fd, open_one(event, {whom.tid, cgroup, cpu}, leader_fd));
+    if (!fd && whom.tid > 0) return false;
+    if (!fd) continue;
+    TEPHRA_CHECK_OK(connect(event, fd.get(), place));
+    if (whom.tid > 0) times.push_back(monotonic_now());
+    fds[step] = fd.get();
+    last_task_fd_ = fd.get();
+    const uint64_t id = kernel::event_id(fd.get());
+    opened_[index].push_back({std::move(fd), id, static_cast<uint32_t>(place)});
+    ++descriptors_;
+  }
+  if (whom.tid > 0) opening_[whom.tid] = std::move(times);
   return true;
 }
 
-base::Error EventSet::explain(const PlannedEvent& event, pid_t tid, int error_number) const {
-  const std::string& name = event.spec.name;
-  const auto held = kernel::privileges();
-  switch (error_number) {
-    case EACCES:
-    case EPERM:
-      if (tid == -1) return no_rights("everything on the CPUs", held, 0);
-      if (event.spec.tracepoint() && !held.may_read_raw_tracepoints()) return no_rights(name, held, -1);
-      if (!event.attr.exclude_kernel && !held.may_profile_kernel()) return no_kernel_rights(name, held);
-      if (tid > 0 && held.paranoid < 3) return foreign_task(tid);
-      return no_rights(name, held, 1);
-    case ENOENT:
-    case ENODEV:
-    case EOPNOTSUPP:
-      if (event.spec.hardware()) {
-        return base::failed("cannot count", name,
-                            "this machine has no such hardware counter (a virtual machine often "
-                            "has none)",
-                            "Use -e cpu-clock.");
-      }
-      return base::system_error("cannot open event", name, error_number, "This kernel does not have it.");
-    case EMFILE:
-    case ENFILE:
-      return base::system_error(
-          "cannot open event", name, error_number,
-          fmt::format(
-              "One descriptor is needed per event, thread and CPU and {} are allowed: raise it with 'ulimit -n', "
-              "or record with -a.",
-              kernel::open_file_limit()));
-    case EINVAL:
-      if (event.attr.freq && event.attr.sample_freq > kernel::max_sample_rate()) {
-        return base::failed(fmt::format("cannot sample {} times a second", uint64_t{event.attr.sample_freq}), "",
-                            fmt::format("the limit is {}", kernel::max_sample_rate()),
-                            fmt::format("Sample less often, or have root run 'sysctl "
-                                        "kernel.perf_event_max_sample_rate={}'.",
-                                        uint64_t{event.attr.sample_freq}));
-      }
-      if (event.attr.sample_type & PERF_SAMPLE_STACK_USER) {
-        return base::system_error("cannot open event", name, error_number, "Try --call-graph fp.");
-      }
-      return base::system_error("cannot open event", name, error_number, "The kernel refuses these settings.");
-    default:
-      return base::system_error("cannot open event", name, error_number);
-  }
+base::Status EventSet::attach_everything() {
+  TEPHRA_TRY([[maybe_unused]] const bool done, attach({}, 0));
+  return {};
+}
+
+base::Status EventSet::attach_cgroup(int folder_fd) {
+  // Those that count everywhere are opened once, with the first group.
+  const bool first = opened_[0].empty();
+  const size_t skip = first ? 0 : rings_.cpus().size();
+  TEPHRA_TRY([[maybe_unused]] const bool done, attach({-1, folder_fd}, skip));
+  return {};
+}
+
+base::Result<bool> EventSet::attach_task(pid_t tid, size_t inherited) { return attach({tid, -1}, inherited); }
+
+std::optional<size_t> EventSet::opened_before(pid_t tid, uint64_t time) const {
+  const auto found = opening_.find(tid);
+  if (found == opening_.end()) return {};
+  const auto& times = found->second;
+  return static_cast<size_t>(std::lower_bound(times.begin(), times.end(), time) - times.begin());
 }
 
 void EventSet::enable() {
-  for (const auto& event : opened_) {
-    for (const Opened& each : event) kernel::enable_event(each.fd.get());
+  for (size_t index = 0; index < opened_.size(); ++index) {
+    if (plan_[index].leader >= 0) continue;
+    for (const Opened& each : opened_[index]) kernel::enable_event(each.fd.get());
   }
 }
 
@@ -201,10 +151,46 @@ void EventSet::disable() {
   }
 }
 
+void EventSet::pause() {
+  for (size_t index = 0; index < opened_.size(); ++index) {
+    if (plan_[index].tracking || plan_[index].leader >= 0) continue;
+    for (const Opened& each : opened_[index]) kernel::disable_event(each.fd.get());
+  }
+}
+
+bool EventSet::enable_only(const std::string& name, bool on) {
+  bool found = false;
+  for (size_t index = 0; index < opened_.size(); ++index) {
+    if (plan_[index].spec.name != name) continue;
+    found = true;
+    for (const Opened& each : opened_[index]) {
+      if (on)
+        kernel::enable_event(each.fd.get());
+      else
+        kernel::disable_event(each.fd.get());
+    }
+  }
+  return found;
+}
+
+bool EventSet::grow_ring(size_t place) {
+  return rings_.grow(place, [&](int fd) {
+    for (size_t index = 0; index < opened_.size(); ++index) {
+      if (plan_[index].overwritten) continue;
+      for (const Opened& each : opened_[index]) {
+        if (each.fd && each.place == place && !kernel::redirect_output(each.fd.get(), fd)) return false;
+      }
+    }
+    return true;
+  });
+}
+
 std::vector<FileEvent> EventSet::file_events() const {
   std::vector<FileEvent> described;
-  for (size_t index = 0; index < events_.size(); ++index) {
-    FileEvent event{events_[index].attr, events_[index].spec.name, {}};
+  for (size_t index = 0; index < plan_.size(); ++index) {
+    FileEvent event{plan_[index].attr, plan_[index].spec.name, {}, plan_[index].spec.group};
+    // In a file the ring has no direction.
+    event.attr.write_backward = 0;
     for (const Opened& each : opened_[index]) event.ids.push_back(each.id);
     described.push_back(std::move(event));
   }
@@ -213,30 +199,29 @@ std::vector<FileEvent> EventSet::file_events() const {
 
 uint64_t EventSet::side_band_id() const { return opened_[0].empty() ? 0 : opened_[0][0].id; }
 
-std::set<pid_t> EventSet::inherited_threads() const {
-  constexpr size_t kTidOffset = 16;  // header, pid, ppid, tid, ptid
-  std::set<pid_t> threads;
-  for (const kernel::RingBuffer& ring : rings_) {
-    const kernel::Pending pending = ring.pending();
-    for (size_t offset = 0; offset + 8 <= pending.size();) {
-      const uint64_t header = pending.word(offset);
-      const size_t size = header >> 48;
-      if (size < 8 || size > pending.size() - offset) break;
-      if (static_cast<uint32_t>(header) == PERF_RECORD_FORK && size > kTidOffset + 8) {
-        threads.insert(static_cast<pid_t>(pending.word(offset + kTidOffset)));
-      }
-      offset += size;
+void EventSet::close_ended() {
+  for (size_t index = 0; index < plan_.size(); ++index) {
+    const uint64_t format = plan_[index].attr.read_format;
+    for (Opened& each : opened_[index]) {
+      pollfd wait{each.fd.get(), 0, 0};
+      if (!each.fd || ::poll(&wait, 1, 0) <= 0 || (wait.revents & POLLHUP) == 0) continue;
+      lost_by_closed_ += kernel::read_count(each.fd.get(), format).lost;
+      each.fd.reset();
+      --descriptors_;
     }
   }
-  return threads;
 }
 
 uint64_t EventSet::lost() const {
-  uint64_t total = 0;
-  for (size_t index = 0; index < events_.size(); ++index) {
-    const uint64_t format = events_[index].attr.read_format;
+  uint64_t total = lost_by_closed_;
+  for (size_t index = 0; index < plan_.size(); ++index) {
+    const uint64_t format = plan_[index].attr.read_format;
     if ((format & PERF_FORMAT_LOST) == 0) continue;
-    for (const Opened& each : opened_[index]) total += kernel::read_count(each.fd.get(), format).lost;
+    // A group's leader answers for all members.
+    if ((format & PERF_FORMAT_GROUP) != 0 && plan_[index].leader >= 0) continue;
+    for (const Opened& each : opened_[index]) {
+      if (each.fd) total += kernel::read_count(each.fd.get(), format).lost;
+    }
   }
   return total;
 }

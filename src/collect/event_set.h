@@ -5,83 +5,101 @@
 
 #include <cstdint>
 #include <functional>
-#include <set>
-#include <span>
+#include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "base/file.h"
 #include "base/result.h"
+#include "collect/event_plan.h"
 #include "collect/perf_data_writer.h"
-#include "kernel/event_names.h"
+#include "collect/ring_set.h"
 #include "kernel/perf_event.h"
-#include "kernel/ring_buffer.h"
 
 namespace tephra::collect {
 
-using Note = std::function<void(const std::string&)>;
-
-// An event to open on every task and CPU of a recording.
-struct PlannedEvent {
-  kernel::EventSpec spec;
-  perf_event_attr attr{};
-};
-
-// The open events of a recording and one ring per CPU that all of them write to.
+// The open events of a recording, and the rings they write to.
 //
-// An inherited event must be tied to a CPU to have a ring, so a task has one of each event per CPU. A ring belongs to
-// an event that outlives the tasks: that of the CPU itself, or a dummy event of our own thread.
+// An inherited event must be tied to a CPU to have a ring, so a task has one of each event per CPU.
 class EventSet {
  public:
-  // `events[0]` carries the records about processes. Kernel samples that we have no right to are left out where the
+  // `plan[0]` carries the records about processes. Kernel samples that we have no right to are left out where the
   // user did not ask for them by name; `note` is told.
-  EventSet(std::vector<PlannedEvent> events, std::vector<int> cpus, const kernel::AttrSupport& support, Note note);
+  EventSet(std::vector<PlannedEvent> plan, const kernel::AttrSupport& support, Note note);
 
-  // Makes the rings; `whole_cpus`: the events will count everything on the CPUs. A ring that may not be locked in
-  // memory is made smaller unless `exact`.
-  base::Status open_rings(bool whole_cpus, size_t ring_bytes, bool exact);
-  // Opens all events on a task. False: the task is gone.
-  base::Result<bool> attach(pid_t tid);
+  // Makes the rings; `whole_cpus`: the events will count everything on the CPUs.
+  base::Status open_rings(const std::vector<int>& cpus, bool whole_cpus, RingSet::Size size);
+
+  // Opens all events on everything that runs on the CPUs, or on a control group.
+  base::Status attach_everything();
+  base::Status attach_cgroup(int folder_fd);
+  // Opens the events on a task, but for the first `inherited` of them that it has from its parent, counted in the
+  // order in which they are opened: each event on each CPU. False: the task is gone.
+  base::Result<bool> attach_task(pid_t tid, size_t inherited = 0);
+
+  // Closes the events of tasks that have ended and left no children, so that a long recording keeps its descriptors.
+  void close_ended();
+
+  // How many of a task's events had been opened at `time` (CLOCK_MONOTONIC), which is what a child born then has.
+  // Nothing: the task is not attached. Forgotten by forget_opening().
+  std::optional<size_t> opened_before(pid_t tid, uint64_t time) const;
+  void forget_opening() { opening_.clear(); }
 
   void enable();
+  // All events, also that which tells about processes.
   void disable();
+  // Only those that sample.
+  void pause();
+  // Those of one name; false: there is none.
+  bool enable_only(const std::string& name, bool on);
 
-  std::span<kernel::RingBuffer> rings() { return rings_; }
-  std::span<const int> ring_fds() const { return ring_fds_; }
-  size_t ring_bytes() const { return rings_.empty() ? 0 : rings_[0].capacity(); }
-  // A descriptor that hangs up when `tid`, the task attached last, ends.
+  RingSet& rings() { return rings_; }
+  // Rings that keep the newest records. Null unless the plan has such events.
+  RingSet* flight_rings() { return flight_rings_ ? &*flight_rings_ : nullptr; }
+  // Exchanges the ring of a CPU for a larger one. False: it may not grow.
+  bool grow_ring(size_t place);
+
+  // A descriptor that hangs up when the task attached last ends.
   int last_task_fd() const { return last_task_fd_; }
-  // The events as the file describes them.
+  // The events as the file describes them; ids of tasks attached meanwhile are in it.
   std::vector<FileEvent> file_events() const;
+  const std::vector<PlannedEvent>& plan() const { return plan_; }
+  size_t descriptors() const { return descriptors_; }
   // The first id of the event that tells about processes.
   uint64_t side_band_id() const;
-  // Threads that were started by an attached one, so that their events were inherited; seen in records not yet
-  // released.
-  std::set<pid_t> inherited_threads() const;
   // Records the kernel found no room for, over all events; 0 where the kernel does not count them.
   uint64_t lost() const;
 
  private:
   struct Opened {
-    base::FileDescriptor fd;
+    base::FileDescriptor fd;  // invalid: closed since
     uint64_t id = 0;
+    uint32_t place = 0;  // of its CPU in the rings
+  };
+  // Whom to attach to; the CPU is added.
+  struct Whom {
+    pid_t tid = -1;
+    int cgroup_fd = -1;
   };
 
-  base::Result<base::FileDescriptor> open_one(PlannedEvent& event, pid_t tid, int cpu);
+  base::Result<bool> attach(const Whom& whom, size_t inherited);
+  base::Result<base::FileDescriptor> open_one(PlannedEvent& event, const kernel::EventScope& scope, int leader_fd);
+  base::Status connect(const PlannedEvent& event, int fd, size_t place);
   bool without_kernel(PlannedEvent& event, int error_number);
-  base::Status map_ring(int fd, size_t ring_bytes, bool exact);
-  base::Error explain(const PlannedEvent& event, pid_t tid, int error_number) const;
+  bool on_cpu(const PlannedEvent& event, size_t place) const;
 
-  std::vector<PlannedEvent> events_;
-  std::vector<int> cpus_;
+  std::vector<PlannedEvent> plan_;
   kernel::AttrSupport support_;
   Note note_;
   bool whole_cpus_ = false;
   bool said_without_kernel_ = false;
-  std::vector<std::vector<Opened>> opened_;        // per event
-  std::vector<base::FileDescriptor> ring_owners_;  // our own dummies; empty with whole CPUs
-  std::vector<int> ring_fds_;
-  std::vector<kernel::RingBuffer> rings_;
+  RingSet rings_;
+  std::optional<RingSet> flight_rings_;
+  std::vector<std::vector<Opened>> opened_;             // per event
+  std::map<pid_t, std::vector<uint64_t>> opening_;      // when each event of a task was open
+  size_t descriptors_ = 0;
+  uint64_t lost_by_closed_ = 0;
   int last_task_fd_ = -1;
 };
 

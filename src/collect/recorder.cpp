@@ -1,10 +1,9 @@
 #include "collect/recorder.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <poll.h>
 #include <signal.h>
-#include <sys/resource.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -12,16 +11,19 @@
 #include <chrono>
 #include <cmath>
 
+#include "collect/control.h"
 #include "collect/elf_build_id.h"
 #include "collect/event_set.h"
 #include "collect/features.h"
-#include "collect/perf_data_writer.h"
-#include "collect/ring_scan.h"
+#include "collect/followed_tasks.h"
+#include "collect/ring_drain.h"
+#include "collect/run_meter.h"
 #include "collect/synthesize.h"
 #include "kernel/perf_event.h"
 #include "kernel/privileges.h"
 #include "kernel/procfs.h"
 #include "kernel/workload.h"
+#include "stream/recording_facts.h"
 
 namespace tephra::collect {
 namespace {
@@ -29,17 +31,6 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr std::chrono::milliseconds kTick{1000};
-// Rings are written together in one call until this much is waiting; then the kernel gets its space back.
-constexpr size_t kBatchBytes = 1 << 20;
-
-double own_cpu_seconds() {
-  rusage usage{};
-  ::getrusage(RUSAGE_SELF, &usage);
-  const auto seconds = [](const timeval& time) {
-    return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_usec) / 1e6;
-  };
-  return seconds(usage.ru_utime) + seconds(usage.ru_stime);
-}
 
 std::string base_name(const std::string& path) { return path.substr(path.rfind('/') + 1); }
 
@@ -52,69 +43,74 @@ class Recorder {
   base::Result<RecordSummary> run();
 
  private:
-  // The program is what is recorded, not just what tells how long.
-  bool records_program() const {
-    const Target& target = options_.target;
-    return !target.all_cpus && target.processes.empty() && target.threads.empty();
-  }
-  bool whole_cpus() const { return options_.target.all_cpus; }
-  bool copies_stacks() const { return options_.sampling.call_graph == CallGraph::kDwarf; }
-
-  std::vector<PlannedEvent> plan() const;
+  base::Status prepare();
   base::Status open_events();
-  base::Status attach_processes();
-  base::Status attach_threads();
-  base::Status open_file();
-  base::Status synthesize(uint64_t identifier);
+  base::Status attach_cgroups();
+  base::Status open_output();
+  base::Status describe_existing(Synthesizer& existing) const;
+  base::Status synthesize();
   bool start_program();
 
   base::Status loop();
-  base::Status drain();
-  base::Status flush_batch();
   void wait_for_work();
+  double seconds_to_wait() const;
   void hear_signals();
-  void check_targets();
-  void tell_progress(bool finished);
+  base::Status hear_control();
+  base::Status hear_flight();
+  void enable_when_due();
+  base::Status drain();
+  base::Status follow_tasks();
+  base::Status rotate();
+  void tick();
+  void check_end();
 
   base::Status conclude();
+  base::Status conclude_flight();
+  base::Status tell_last_losses();
   void end_program();
   base::Error salvage(base::Error error);
   RecordSummary summary() const;
+  std::string sampled_names() const;
+
+  std::vector<Feature> first_features() const;
+  std::vector<Feature> last_features() const;
+  stream::RecordingFacts facts() const;
+
+  bool starts_later() const { return options_.delay_s.has_value(); }
+  std::vector<int> cpus() const { return {events_->rings().cpus().begin(), events_->rings().cpus().end()}; }
+  RecordCounts& counts() { return flight_ ? flight_->counts() : drain_->counts(); }
+  const RecordCounts& counts() const { return flight_ ? flight_->counts() : drain_->counts(); }
   void note(const std::string& text) const {
     if (options_.on_note) options_.on_note(text);
+  }
+  Note noter() const {
+    return [this](const std::string& text) { note(text); };
   }
   double elapsed() const { return std::chrono::duration<double>(Clock::now() - started_).count(); }
 
   const RecordOptions& options_;
   const OnProgress& on_progress_;
   const kernel::AttrSupport support_;
-  const double cpu_before_ = own_cpu_seconds();
+  const RunMeter meter_;
   std::vector<kernel::EventSpec> specs_;
   std::optional<kernel::SignalInbox> inbox_;
+  std::optional<Control> control_;
   std::optional<kernel::Workload> program_;
-  std::optional<EventSet> events_;
-  std::optional<PerfDataWriter> writer_;
-  RecordCounts counts_;
-  BuildIds files_;
+  mutable std::optional<EventSet> events_;
+  std::optional<FollowedTasks> tasks_;
+  std::optional<RecordingOutput> output_;  // without a flight recorder
+  std::optional<RingDrain> drain_;
+  std::optional<Flight> flight_;
   model::BuildId kernel_id_;
-
-  struct Watched {
-    base::FileDescriptor pidfd;  // of a process
-    int thread_fd = -1;          // of a thread: an event's, which hangs up
-    pid_t pid = 0;
-  };
-  std::vector<Watched> watched_;
-
-  std::vector<int> ring_fds_;  // those to wait for
-
-  // One pass over the rings: what is to be written, and what may be released after.
-  std::vector<iovec> batch_;
-  std::vector<std::pair<size_t, uint64_t>> batch_rings_;
-  size_t batch_bytes_ = 0;
+  std::vector<Feature> tracing_formats_;
 
   Clock::time_point started_;
   Clock::time_point next_tick_;
+  std::optional<Clock::time_point> enable_at_;
   double seconds_ = 0;
+  uint64_t wakeups_ = 0;
+  std::vector<int> gone_rings_;  // descriptors that would wake us without end
+  bool rotate_now_ = false;
   bool stop_ = false;
   bool interrupted_ = false;
   bool target_exited_ = false;
@@ -122,146 +118,125 @@ class Recorder {
 };
 
 base::Result<RecordSummary> Recorder::run() {
-  specs_ = options_.events;
-  if (specs_.empty()) {
-    specs_.push_back(default_event());
-  }
-  TEPHRA_TRY(auto inbox, kernel::SignalInbox::open());
-  inbox_.emplace(std::move(inbox));
-  if (!options_.target.command.empty()) {
-    TEPHRA_TRY(auto program, kernel::Workload::fork(options_.target.command));
-    program_.emplace(std::move(program));
-  }
-  // After the fork: the program keeps the limit it would have had.
-  kernel::raise_open_file_limit();
+  TEPHRA_CHECK_OK(prepare());
   TEPHRA_CHECK_OK(open_events());
-  TEPHRA_CHECK_OK(open_file());
+  TEPHRA_CHECK_OK(open_output());
   if (options_.events.empty() && !specs_[0].hardware()) note("sampling cpu-clock: this machine counts no cycles");
   started_ = Clock::now();
   if (!start_program()) return summary();
-  if (auto status = writer_->publish(); !status) return salvage(std::move(status).error());
+  if (output_) {
+    if (auto status = output_->publish(); !status) return salvage(std::move(status).error());
+  }
   next_tick_ = Clock::now() + kTick;
   if (auto status = loop(); !status) return salvage(std::move(status).error());
-  if (auto status = conclude(); !status) return salvage(std::move(status).error());
+  if (auto status = flight_ ? conclude_flight() : conclude(); !status) return salvage(std::move(status).error());
   end_program();
   return summary();
 }
 
-// With a program of our own its first event tells about processes from the exec on. Otherwise a dummy event does, which
-// is on before the existing processes are listed, so that none is missed in between.
-std::vector<PlannedEvent> Recorder::plan() const {
-  std::vector<PlannedEvent> planned;
-  const bool inherit = options_.target.inherit && !whole_cpus();
-  if (!records_program()) {
-    PlannedEvent tracking{kernel::software_event("dummy"), dummy_attr(inherit, support_)};
-    tracking.spec.name = "dummy:u";
-    tracking.attr.disabled = 0;
-    planned.push_back(std::move(tracking));
+base::Status Recorder::prepare() {
+  specs_ = options_.events;
+  if (specs_.empty()) specs_.push_back(default_event());
+  const bool hears_user_signal = options_.flight || (options_.output.rotation && options_.output.rotation->on_signal);
+  TEPHRA_TRY(auto inbox, kernel::SignalInbox::open(hears_user_signal));
+  inbox_.emplace(std::move(inbox));
+  if (!options_.control.empty()) {
+    TEPHRA_TRY(control_, Control::open(options_.control));
   }
-  SampleSettings settings = options_.sampling;
-  settings.inherit = inherit;
-  settings.default_frequency = std::min(settings.default_frequency, kernel::max_sample_rate());
-  for (const kernel::EventSpec& spec : specs_) {
-    planned.push_back({spec, sampling_attr(spec, settings, support_)});
-    planned.back().attr.enable_on_exec = records_program();
+  if (!options_.target.command.empty()) {
+    TEPHRA_TRY(auto program, kernel::Workload::fork(options_.target.command, inbox_->mask_before()));
+    program_.emplace(std::move(program));
   }
-  add_side_band(planned[0].attr, copies_stacks(), support_);
-  return planned;
+  // After the fork: the program keeps the limit it would have had.
+  kernel::raise_open_file_limit();
+  return {};
 }
 
 base::Status Recorder::open_events() {
-  auto cpus = options_.target.cpus.empty() ? kernel::online_cpus() : options_.target.cpus;
-  events_.emplace(plan(), std::move(cpus), support_, [this](const std::string& text) { note(text); });
-  const uint64_t ring_bytes = options_.ring_bytes.value_or(kDefaultRingBytes);
-  TEPHRA_CHECK_OK(events_->open_rings(whole_cpus(), ring_bytes, options_.ring_bytes.has_value()));
-  ring_fds_.assign(events_->ring_fds().begin(), events_->ring_fds().end());
-  if (whole_cpus()) {
-    TEPHRA_TRY([[maybe_unused]] const bool done, events_->attach(-1));
+  const Target& target = options_.target;
+  PlanSettings settings{options_.sampling, target.inherit, starts_later(), options_.flight.has_value()};
+  settings.sampling.default_frequency = std::min(settings.sampling.default_frequency, kernel::max_sample_rate());
+  auto plan = plan_events(specs_, target, settings, support_, noter());
+  const bool inherits = plan.back().attr.inherit;
+  events_.emplace(std::move(plan), support_, noter());
+  const uint64_t usual = options_.flight ? kDefaultFlightBytes : kDefaultRingBytes;
+  const RingSet::Size size{options_.ring_bytes.value_or(usual), options_.ring_bytes.has_value()};
+  TEPHRA_CHECK_OK(
+      events_->open_rings(target.cpus.empty() ? kernel::online_cpus() : target.cpus, target.whole_cpus(), size));
+  if (!target.cgroups.empty()) return attach_cgroups();
+  if (target.all_cpus) return events_->attach_everything();
+  if (target.records_program()) {
+    TEPHRA_TRY(const bool alive, events_->attach_task(program_->pid()));
+    if (!alive) return base::failed("cannot record", target.command[0], "it was killed before it started");
     return {};
   }
-  if (records_program()) {
-    TEPHRA_TRY(const bool alive, events_->attach(program_->pid()));
-    if (!alive) return base::failed("cannot record", options_.target.command[0], "it was killed before it started");
-    return {};
-  }
-  TEPHRA_CHECK_OK(attach_processes());
-  return attach_threads();
+  tasks_.emplace(target, *events_, inherits, noter());
+  return tasks_->attach();
 }
 
-// Threads may start while we attach. One started by an attached thread inherits its events and must not get them twice;
-// the side-band records tell which those are.
-base::Status Recorder::attach_processes() {
-  constexpr int kMaxPasses = 20;
-  for (const pid_t pid : options_.target.processes) {
-    std::set<pid_t> attached;
-    bool found = true;
-    for (int pass = 0; pass < kMaxPasses && found; ++pass) {
-      found = false;
-      const auto listed = kernel::threads_of(pid);
-      for (const pid_t tid : listed) {
-        if (attached.contains(tid)) continue;
-        // Asked anew each time: a thread is listed before the record of its birth is in the ring.
-        if (options_.target.inherit && !attached.empty() && events_->inherited_threads().contains(tid)) continue;
-        TEPHRA_TRY(const bool alive, events_->attach(tid));
-        if (alive) attached.insert(tid), found = true;
-      }
-    }
-    if (attached.empty()) {
-      return base::failed("cannot record process", std::to_string(pid), "no such process",
-                          "See 'ps -e' for those there are.");
-    }
-    Watched watched;
-    watched.pid = pid;
-    watched.pidfd.reset(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
-    watched_.push_back(std::move(watched));
+base::Status Recorder::attach_cgroups() {
+  for (const Cgroup& cgroup : options_.target.cgroups) {
+    const base::FileDescriptor folder(::open(cgroup.folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    if (!folder) return base::system_error("cannot open the control group", cgroup.name, errno);
+    TEPHRA_CHECK_OK(events_->attach_cgroup(folder.get()));
   }
   return {};
 }
 
-base::Status Recorder::attach_threads() {
-  for (const pid_t tid : options_.target.threads) {
-    TEPHRA_TRY(const bool alive, events_->attach(tid));
-    if (!alive) {
-      return base::failed("cannot record thread", std::to_string(tid), "no such thread",
-                          "See 'ps -eL' for those there are.");
-    }
-    Watched watched;
-    watched.pid = tid;
-    watched.thread_fd = events_->last_task_fd();
-    watched_.push_back(std::move(watched));
-  }
-  return {};
-}
-
-base::Status Recorder::open_file() {
-  const auto described = events_->file_events();
-  auto features = start_features(described, options_.command_line, support_.clockid);
-  kernel_id_ = kernel_build_id();
+std::vector<Feature> Recorder::first_features() const {
+  auto features = start_features(events_->file_events(), options_.command_line, support_.clockid);
   features.push_back(build_id_feature(kernel_id_, {}));
+  features.insert(features.end(), tracing_formats_.begin(), tracing_formats_.end());
+  features.push_back(facts_feature(facts()));
+  return features;
+}
+
+base::Status Recorder::open_output() {
+  kernel_id_ = kernel_build_id();
   if (std::any_of(specs_.begin(), specs_.end(), [](const auto& spec) { return spec.tracepoint(); })) {
     TEPHRA_TRY(Feature formats, tracing_data_feature(specs_));
-    features.push_back(std::move(formats));
+    tracing_formats_.push_back(std::move(formats));
   }
-  TEPHRA_TRY(writer_, PerfDataWriter::create(options_.output, described, features));
-  TEPHRA_CHECK_OK(synthesize(events_->side_band_id()));
-  return writer_->end_round();
+  if (options_.flight) {
+    TEPHRA_TRY(auto flight, Flight::open(*options_.flight, options_.output, *events_));
+    flight_.emplace(std::move(flight));
+    Synthesizer existing(events_->side_band_id(), needs_data_maps(options_.sampling),
+                         [this](base::Bytes bytes) { return flight_->keep(bytes); });
+    return describe_existing(existing);
+  }
+  TEPHRA_TRY(auto output, RecordingOutput::create(options_.output, events_->file_events(), first_features()));
+  output_.emplace(std::move(output));
+  drain_.emplace(*events_, *output_, !options_.ring_bytes, noter());
+  drain_->counts().want_tasks = tasks_ && tasks_->scans();
+  return synthesize();
 }
 
-base::Status Recorder::synthesize(uint64_t identifier) {
-  Synthesizer existing(identifier, copies_stacks(), [this](base::Bytes bytes) { return writer_->append(bytes); });
+base::Status Recorder::describe_existing(Synthesizer& existing) const {
+  const Target& target = options_.target;
   TEPHRA_CHECK_OK(existing.add_kernel());
-  if (whole_cpus()) TEPHRA_CHECK_OK(existing.add_all_processes());
-  for (const pid_t pid : options_.target.processes) TEPHRA_CHECK_OK(existing.add_process(pid));
-  for (const pid_t tid : options_.target.threads) TEPHRA_CHECK_OK(existing.add_thread(tid));
-  if (records_program()) existing.add_program(program_->pid(), ::getpid(), base_name(options_.target.command[0]));
-  TEPHRA_CHECK_OK(existing.flush());
-  files_ = existing.build_ids();
-  return {};
+  if (target.whole_cpus() || target.user) TEPHRA_CHECK_OK(existing.add_all_processes());
+  for (const pid_t pid : target.processes) TEPHRA_CHECK_OK(existing.add_process(pid));
+  for (const pid_t tid : target.threads) TEPHRA_CHECK_OK(existing.add_thread(tid));
+  if (target.records_program() && start_error_ == 0) {
+    existing.add_program(program_->pid(), ::getpid(), base_name(target.command[0]));
+  }
+  return existing.flush();
+}
+
+base::Status Recorder::synthesize() {
+  Synthesizer existing(events_->side_band_id(), needs_data_maps(options_.sampling),
+                       [this](base::Bytes bytes) { return output_->append(bytes); });
+  TEPHRA_CHECK_OK(describe_existing(existing));
+  drain_->files() = existing.build_ids();
+  return output_->end_round();
 }
 
 // False: it could not be started.
 bool Recorder::start_program() {
-  if (!records_program()) events_->enable();
+  if (options_.delay_s && *options_.delay_s >= 0) {
+    enable_at_ = started_ + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(*options_.delay_s));
+  }
+  if (!options_.target.records_program() && !starts_later()) events_->enable();
   if (program_) start_error_ = program_->start();
   return start_error_ == 0;
 }
@@ -270,112 +245,213 @@ base::Status Recorder::loop() {
   while (!stop_) {
     wait_for_work();
     hear_signals();
-    check_targets();
-    if (options_.duration_s && elapsed() >= *options_.duration_s) stop_ = true;
+    enable_when_due();
+    TEPHRA_CHECK_OK(hear_control());
+    check_end();
     TEPHRA_CHECK_OK(drain());
+    if (flight_) TEPHRA_CHECK_OK(hear_flight());
     if (Clock::now() >= next_tick_) {
-      next_tick_ = Clock::now() + kTick;
-      tell_progress(false);
+      tick();
+      TEPHRA_CHECK_OK(follow_tasks());
     }
+    if (!stop_) TEPHRA_CHECK_OK(rotate());
   }
   return {};
 }
 
-// Until a ring is half full, a signal or the end of a target comes, or a second has passed.
+double Recorder::seconds_to_wait() const {
+  Clock::time_point next = next_tick_;
+  if (enable_at_) next = std::min(next, *enable_at_);
+  if (flight_) next = std::min(next, flight_->next_look());
+  if (output_ && output_->rotation_time()) next = std::min(next, *output_->rotation_time());
+  double seconds = std::chrono::duration<double>(next - Clock::now()).count();
+  if (options_.duration_s) seconds = std::min(seconds, *options_.duration_s - elapsed());
+  return std::clamp(seconds, 0.0, 60.0);
+}
+
+// Until a ring is half full, someone wants something, or it is time for something.
 void Recorder::wait_for_work() {
   std::vector<pollfd> waits;
   waits.push_back({inbox_->fd(), POLLIN, 0});
-  for (const int fd : ring_fds_) waits.push_back({fd, POLLIN, 0});
-  for (const Watched& watched : watched_) {
-    if (watched.pidfd)
-      waits.push_back({watched.pidfd.get(), POLLIN, 0});
-    else if (watched.thread_fd >= 0)
-      waits.push_back({watched.thread_fd, 0, 0});
+  const RingSet& rings = events_->rings();
+  for (size_t place = 0; place < rings.cpus().size(); ++place) {
+    if (std::find(gone_rings_.begin(), gone_rings_.end(), rings.fd(place)) == gone_rings_.end()) {
+      waits.push_back({rings.fd(place), POLLIN, 0});
+    }
   }
-  double seconds = std::chrono::duration<double>(next_tick_ - Clock::now()).count();
-  if (options_.duration_s) seconds = std::min(seconds, *options_.duration_s - elapsed());
-  const auto milliseconds = static_cast<int>(std::ceil(std::clamp(seconds, 0.0, 60.0) * 1000));
-  ::poll(waits.data(), waits.size(), milliseconds);
+  const size_t rings_end = waits.size();
+  if (tasks_) tasks_->add_waits(waits);
+  if (control_) waits.push_back({control_->fd(), POLLIN, 0});
+  if (flight_) flight_->add_waits(waits);
+  ::poll(waits.data(), waits.size(), static_cast<int>(std::ceil(seconds_to_wait() * 1000)));
+  ++wakeups_;
   // A ring whose CPU is gone would wake us without end; what is in it is still drained.
-  for (const pollfd& wait : waits) {
-    if (wait.revents & (POLLHUP | POLLERR | POLLNVAL)) std::erase(ring_fds_, wait.fd);
+  for (size_t at = 1; at < rings_end; ++at) {
+    if (waits[at].revents & (POLLHUP | POLLERR | POLLNVAL)) gone_rings_.push_back(waits[at].fd);
   }
 }
 
 void Recorder::hear_signals() {
   while (const int signal = inbox_->next()) {
-    if (signal != SIGCHLD) interrupted_ = stop_ = true;
+    if (signal == SIGUSR2 && flight_)
+      flight_->request("SIGUSR2");
+    else if (signal == SIGUSR2)
+      rotate_now_ = true;
+    else if (signal != SIGCHLD)
+      interrupted_ = stop_ = true;
   }
+}
+
+void Recorder::check_end() {
   if (program_ && program_->poll()) {
     stop_ = true;
-    if (records_program()) target_exited_ = true;
+    if (options_.target.records_program()) target_exited_ = true;
   }
+  if (tasks_ && tasks_->all_ended()) target_exited_ = stop_ = true;
+  if (options_.duration_s && elapsed() >= *options_.duration_s) stop_ = true;
 }
 
-void Recorder::check_targets() {
-  if (watched_.empty()) return;
-  std::erase_if(watched_, [](const Watched& watched) {
-    if (watched.thread_fd >= 0) {
-      pollfd wait{watched.thread_fd, 0, 0};
-      return ::poll(&wait, 1, 0) > 0 && (wait.revents & (POLLHUP | POLLERR)) != 0;
+void Recorder::enable_when_due() {
+  if (!enable_at_ || Clock::now() < *enable_at_) return;
+  enable_at_.reset();
+  events_->enable();
+}
+
+base::Status Recorder::hear_control() {
+  if (!control_) return {};
+  for (const ControlCommand& command : control_->commands()) {
+    switch (command.kind) {
+      case ControlCommand::Kind::kEnable:
+      case ControlCommand::Kind::kDisable: {
+        const bool on = command.kind == ControlCommand::Kind::kEnable;
+        if (!command.argument.empty()) {
+          if (!events_->enable_only(command.argument, on)) note("no such event to control: " + command.argument);
+        } else if (on) {
+          events_->enable();
+        } else {
+          events_->pause();
+        }
+        break;
+      }
+      case ControlCommand::Kind::kEventList:
+        for (const PlannedEvent& event : events_->plan()) note(event.spec.name);
+        break;
+      case ControlCommand::Kind::kSnapshot:
+        if (flight_) {
+          flight_->request("control command");
+          TEPHRA_CHECK_OK(hear_flight());
+        } else {
+          rotate_now_ = output_->rotates();
+        }
+        break;
+      case ControlCommand::Kind::kStop:
+        stop_ = true;
+        break;
+      case ControlCommand::Kind::kPing:
+        break;
     }
-    if (!watched.pidfd) return !kernel::process_exists(watched.pid);
-    pollfd wait{watched.pidfd.get(), POLLIN, 0};
-    return ::poll(&wait, 1, 0) > 0;
-  });
-  if (watched_.empty()) target_exited_ = stop_ = true;
+    control_->acknowledge();
+  }
+  return {};
 }
 
-// One pass over all rings, then the end of a round: readers sort what lies between two ends of rounds, and rely on no
-// ring having been skipped.
 base::Status Recorder::drain() {
-  const auto rings = events_->rings();
-  for (size_t index = 0; index < rings.size(); ++index) {
-    const kernel::Pending pending = rings[index].pending();
-    if (pending.size() == 0) continue;
-    scan_records(pending, counts_, files_);
-    for (const base::Bytes part : pending.parts) {
-      if (!part.empty()) batch_.push_back({const_cast<std::byte*>(part.data()), part.size()});
-    }
-    batch_rings_.emplace_back(index, pending.head);
-    batch_bytes_ += pending.size();
-    if (batch_bytes_ >= kBatchBytes) TEPHRA_CHECK_OK(flush_batch());
+  if (flight_) return flight_->drain();
+  TEPHRA_CHECK_OK(drain_->pass());
+  if (output_->ended()) stop_ = true;
+  return {};
+}
+
+base::Status Recorder::hear_flight() {
+  const auto why = flight_->wanted();
+  if (!why) return {};
+  TEPHRA_TRY(const std::string path, flight_->write_snapshot(first_features(), last_features()));
+  note(fmt::format("snapshot of the last {:.1f} s: {} ({})", flight_->last_span(), path, *why));
+  const auto& most = options_.flight->max_snapshots;
+  if (most && flight_->snapshots().size() >= *most) stop_ = true;
+  return {};
+}
+
+base::Status Recorder::follow_tasks() {
+  if (!tasks_ || !tasks_->scans()) return {};
+  RecordCounts& seen = counts();
+  tasks_->heard(seen.born, seen.ended);
+  seen.born.clear();
+  seen.ended.clear();
+  return tasks_->follow();
+}
+
+base::Status Recorder::rotate() {
+  if (!output_ || !(rotate_now_ || output_->rotation_due(Clock::now()))) return {};
+  rotate_now_ = false;
+  TEPHRA_CHECK_OK(output_->finish(events_->file_events(), last_features()));
+  note("switched to a new file; the last is " + output_->last_path());
+  TEPHRA_CHECK_OK(output_->begin_next(events_->file_events(), first_features()));
+  TEPHRA_CHECK_OK(synthesize());
+  return output_->publish();
+}
+
+void Recorder::tick() {
+  next_tick_ = Clock::now() + kTick;
+  if (!on_progress_) return;
+  Progress progress{elapsed(), counts().samples, counts().lost, output_ ? output_->bytes() : 0};
+  progress.flight = flight_.has_value();
+  if (flight_) progress.snapshots = flight_->snapshots().size();
+  on_progress_(progress);
+}
+
+stream::RecordingFacts Recorder::facts() const {
+  stream::RecordingFacts facts;
+  facts.recorder_pid = ::getpid();
+  facts.recorder_cpu_seconds = meter_.own_cpu_seconds();
+  facts.wakeups = wakeups_;
+  facts.steal_seconds = meter_.steal_seconds(cpus());
+  facts.cpu_seconds_total = meter_.cpu_seconds(cpus());
+  if (drain_) {
+    facts.lost_ring_full = drain_->counts().lost;
+    facts.late_writes = drain_->late_writes();
   }
-  TEPHRA_CHECK_OK(flush_batch());
-  return writer_->end_round();
+  return facts;
 }
 
-base::Status Recorder::flush_batch() {
-  if (batch_.empty()) return {};
-  auto status = writer_->append(batch_);
-  const auto rings = events_->rings();
-  for (const auto& [index, head] : batch_rings_) rings[index].release(head);
-  batch_.clear();
-  batch_rings_.clear();
-  batch_bytes_ = 0;
-  return status;
+std::vector<Feature> Recorder::last_features() const {
+  std::vector<Feature> features{facts_feature(facts())};
+  if (flight_) return features;
+  features.push_back(build_id_feature(kernel_id_, drain_->files()));
+  const RecordCounts& seen = counts();
+  if (seen.samples > 0) features.push_back(sample_time_feature(seen.first_time, seen.last_time));
+  return features;
 }
 
-void Recorder::tell_progress(bool finished) {
-  if (on_progress_) on_progress_({elapsed(), counts_.samples, counts_.lost, writer_->bytes(), finished});
+// The kernel reports a loss with the next record that finds room. The last losses have no next record.
+base::Status Recorder::tell_last_losses() {
+  const uint64_t total = events_->lost();
+  RecordCounts& seen = counts();
+  if (total <= seen.lost) return {};
+  Synthesizer rest(events_->side_band_id(), false, [this](base::Bytes bytes) { return output_->append(bytes); });
+  rest.add_lost(total - seen.lost, seen.last_time);
+  TEPHRA_CHECK_OK(rest.flush());
+  seen.lost = total;
+  return output_->end_round();
 }
 
 base::Status Recorder::conclude() {
   events_->disable();
   seconds_ = elapsed();
-  TEPHRA_CHECK_OK(drain());
-  // The kernel reports a loss with the next record that finds room. The last losses have no next record.
-  if (const uint64_t total = events_->lost(); total > counts_.lost) {
-    Synthesizer rest(events_->side_band_id(), false, [this](base::Bytes bytes) { return writer_->append(bytes); });
-    rest.add_lost(total - counts_.lost, counts_.last_time);
-    TEPHRA_CHECK_OK(rest.flush());
-    TEPHRA_CHECK_OK(writer_->end_round());
-    counts_.lost = total;
-  }
-  std::vector<Feature> features{build_id_feature(kernel_id_, files_)};
-  if (counts_.samples > 0) features.push_back(sample_time_feature(counts_.first_time, counts_.last_time));
-  TEPHRA_CHECK_OK(writer_->finish(features));
-  tell_progress(true);
+  TEPHRA_CHECK_OK(drain_->pass());
+  TEPHRA_CHECK_OK(tell_last_losses());
+  TEPHRA_CHECK_OK(output_->finish(events_->file_events(), last_features()));
+  if (on_progress_) on_progress_({.finished = true});
+  return {};
+}
+
+// The end is a snapshot of its own, so that what was running is never lost by stopping.
+base::Status Recorder::conclude_flight() {
+  events_->pause();
+  seconds_ = elapsed();
+  TEPHRA_CHECK_OK(flight_->drain());
+  if (on_progress_) on_progress_({.finished = true});
+  TEPHRA_CHECK_OK(flight_->write_last(first_features(), last_features()));
   return {};
 }
 
@@ -384,9 +460,12 @@ void Recorder::end_program() {
   if (!program_ || program_->poll()) return;
   program_->send(SIGTERM);
   program_->send(SIGCONT);  // a stopped program would never see it
+  bool said = false;
   while (!program_->poll()) {
     pollfd wait{inbox_->fd(), POLLIN, 0};
-    ::poll(&wait, 1, 1000);
+    if (::poll(&wait, 1, 1000) == 0 && !std::exchange(said, true)) {
+      note(fmt::format("waiting for {} to end; Ctrl-C once more kills it", options_.target.command[0]));
+    }
     while (const int signal = inbox_->next()) {
       if (signal != SIGCHLD) program_->send(SIGKILL);
     }
@@ -396,30 +475,49 @@ void Recorder::end_program() {
 // After a failed write: keeps what readers can use, and says what became of it.
 base::Error Recorder::salvage(base::Error error) {
   events_->disable();
-  if (counts_.samples == 0 || writer_->rounds() < 2) {
-    writer_->discard();
-    error.fix += error.fix.empty() ? "Nothing was recorded." : " Nothing was recorded.";
-  } else {
-    error.fix +=
-        fmt::format("{}The recording up to then is kept ({} bytes).", error.fix.empty() ? "" : " ", writer_->bytes());
+  if (on_progress_) on_progress_({.finished = true});
+  const auto add = [&error](const std::string& text) { error.fix += (error.fix.empty() ? "" : " ") + text; };
+  if (output_ && output_->salvage(last_features())) {
+    add(fmt::format("The recording up to then is kept ({} bytes).", output_->totals().bytes_kept));
+  } else if (output_) {
+    add("Nothing was recorded.");
   }
   end_program();
   return error;
 }
 
+std::string Recorder::sampled_names() const {
+  std::string names;
+  for (const PlannedEvent& event : events_->plan()) {
+    if (!event.tracking) names += (names.empty() ? "" : " and ") + event.spec.name;
+  }
+  return names;
+}
+
 RecordSummary Recorder::summary() const {
   RecordSummary result;
-  result.samples = counts_.samples;
-  result.lost = counts_.lost;
-  result.throttled = counts_.throttled;
-  result.bytes = writer_->bytes();
-  result.rounds = writer_->rounds();
-  result.seconds = seconds_;
-  result.own_cpu_seconds = own_cpu_seconds() - cpu_before_;
-  for (const FileEvent& event : events_->file_events()) {
-    if (event.name.starts_with("dummy")) continue;
-    result.event_name += (result.event_name.empty() ? "" : " and ") + event.name;
+  result.samples = counts().samples;
+  result.lost = counts().lost;
+  result.throttled = counts().throttled;
+  if (drain_) {
+    result.late_writes = drain_->late_writes();
+    result.rings_grown = drain_->rings_grown();
+    result.output = output_->totals();
+    result.full = output_->full();
+    result.path = output_->last_path();
   }
+  if (flight_) {
+    result.snapshots = flight_->snapshots();
+    result.output = flight_->totals();
+    result.path = options_.output.path;
+  }
+  result.wakeups = wakeups_;
+  result.ring_bytes = events_->rings().bytes();
+  result.cpus = cpus().size();
+  result.seconds = seconds_;
+  result.own_cpu_seconds = meter_.own_cpu_seconds();
+  result.steal_seconds = meter_.steal_seconds(cpus());
+  result.event_name = sampled_names();
   result.interrupted = interrupted_;
   result.target_exited = target_exited_;
   result.start_error = start_error_;
@@ -436,9 +534,10 @@ RecordSummary Recorder::summary() const {
 kernel::EventSpec default_event() {
   if (kernel::counts_here(PERF_TYPE_HARDWARE, PERF_COUNT_HW_CPU_CYCLES)) {
     kernel::EventSpec cycles;
-    cycles.name = "cycles";
+    cycles.name = "cycles:P";
     cycles.type = PERF_TYPE_HARDWARE;
     cycles.config = PERF_COUNT_HW_CPU_CYCLES;
+    cycles.most_precise = true;
     return cycles;
   }
   return kernel::software_event("cpu-clock");

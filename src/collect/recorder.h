@@ -8,20 +8,26 @@
 
 #include "base/result.h"
 #include "collect/event_attr.h"
+#include "collect/flight.h"
+#include "collect/recording_output.h"
 #include "collect/target.h"
 #include "kernel/event_names.h"
 
 namespace tephra::collect {
 
 inline constexpr uint64_t kDefaultRingBytes = 512 << 10;
+inline constexpr uint64_t kDefaultFlightBytes = 4 << 20;
 
 struct RecordOptions {
   Target target;
   std::vector<kernel::EventSpec> events;  // empty: cycles where the machine counts them, else cpu-clock
   SampleSettings sampling;
   std::optional<uint64_t> ring_bytes;  // per CPU, a power of two of at least a page; given: exactly that or an error
-  std::string output = "perf.data";
+  OutputSettings output;
   std::optional<double> duration_s;                 // then the recording ends, and a program we started gets SIGTERM
+  std::optional<double> delay_s;                    // events are off so long; negative: until a control command
+  std::optional<FlightSettings> flight;
+  std::string control;                              // "fifo:CTL[,ACK]" or "fd:CTL[,ACK]"; empty: none
   std::vector<std::string> command_line;            // stored in the file
   std::function<void(const std::string&)> on_note;  // told of choices and fallbacks, one line each; may be empty
 };
@@ -32,19 +38,29 @@ struct Progress {
   uint64_t samples = 0;
   uint64_t lost = 0;
   uint64_t bytes = 0;
+  size_t snapshots = 0;
+  bool flight = false;
   bool finished = false;
 };
 
 struct RecordSummary {
   uint64_t samples = 0;
-  uint64_t lost = 0;       // records the kernel found no room for
-  uint64_t throttled = 0;  // times the kernel paused an event that fired too often
-  uint64_t bytes = 0;      // size of the file
-  uint64_t rounds = 0;
+  uint64_t lost = 0;           // records the kernel found no room for
+  uint64_t throttled = 0;      // times the kernel paused an event that fired too often
+  uint64_t late_writes = 0;    // times the output took so long that rings could fill
+  uint64_t rings_grown = 0;    // times a ring was exchanged for a larger one
+  uint64_t wakeups = 0;        // times the recorder was woken
+  size_t ring_bytes = 0;       // of one ring at the end
+  size_t cpus = 0;             // that were recorded
+  OutputTotals output;
+  std::string path;            // of the file written last
+  std::vector<std::string> snapshots;
   double seconds = 0;          // from the first event enabled to the last disabled
   double own_cpu_seconds = 0;  // what recording cost
+  double steal_seconds = 0;    // CPU time that a hypervisor gave to others meanwhile, over the CPUs recorded
   std::string event_name;      // what was sampled, for example "cpu-clock and page-faults"
   bool interrupted = false;    // a signal ended it
+  bool full = false;           // the size limit ended it
   bool target_exited = false;
   pid_t program_pid = 0;   // of the program we started
   int program_status = 0;  // as a shell shows it; 0 without a program

@@ -1,6 +1,9 @@
 #pragma once
 
+#include <sys/types.h>
+
 #include <cstdint>
+#include <vector>
 
 #include "collect/features.h"
 #include "kernel/ring_buffer.h"
@@ -15,6 +18,10 @@ struct RecordCounts {
   uint64_t throttled = 0;
   uint64_t first_time = 0;  // of a sample; 0: none yet
   uint64_t last_time = 0;
+
+  bool want_tasks = false;  // collect the next two
+  std::vector<pid_t> born;
+  std::vector<pid_t> ended;
 };
 
 // Adds the records of a ring's pending bytes to `counts`, and the code objects they name to `files`.

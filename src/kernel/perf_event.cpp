@@ -2,6 +2,7 @@
 
 #include <time.h>
 
+#include <algorithm>
 #include <array>
 #include <functional>
 
@@ -43,14 +44,25 @@ bool pause_output(int fd, bool pause) {
 }
 
 EventCount read_count(int fd, uint64_t read_format) {
-  std::array<uint64_t, 8> words{};
+  // In a group's answer the members follow, the leader first.
+  std::array<uint64_t, 4 + 64 * 3> words{};
   if (calls::read_event(fd, words.data(), sizeof words) <= 0) return {};
-  EventCount count{.value = words[0]};
-  size_t next = 1;
-  if (read_format & PERF_FORMAT_TOTAL_TIME_ENABLED) count.enabled_ns = words[next++];
-  if (read_format & PERF_FORMAT_TOTAL_TIME_RUNNING) count.running_ns = words[next++];
-  if (read_format & PERF_FORMAT_ID) ++next;
-  if (read_format & PERF_FORMAT_LOST) count.lost = words[next];
+  const bool group = read_format & PERF_FORMAT_GROUP;
+  const size_t members = group ? std::min<uint64_t>(words[0], 64) : 1;
+  EventCount count;
+  size_t next = group ? 1 : 0;
+  const auto read_times = [&] {
+    if (read_format & PERF_FORMAT_TOTAL_TIME_ENABLED) count.enabled_ns = words[next++];
+    if (read_format & PERF_FORMAT_TOTAL_TIME_RUNNING) count.running_ns = words[next++];
+  };
+  if (group) read_times();
+  for (size_t member = 0; member < members; ++member) {
+    const uint64_t value = words[next++];
+    if (member == 0) count.value = value;
+    if (!group) read_times();
+    if (read_format & PERF_FORMAT_ID) ++next;
+    if (read_format & PERF_FORMAT_LOST) count.lost += words[next++];
+  }
   return count;
 }
 

@@ -51,6 +51,7 @@ struct EventCount {
   uint64_t enabled_ns = 0;  // 0 where the read format does not ask for it
   uint64_t running_ns = 0;  // less than enabled: the counter was shared with other events
 };
+// With PERF_FORMAT_GROUP on a leader: its own value, and the losses of all members.
 EventCount read_count(int fd, uint64_t read_format);
 
 // Which attributes this kernel takes. Older kernels refuse an attribute they do not know, so each is tried once on a

@@ -7,6 +7,7 @@
 
 #include <cstdint>
 
+#include "base/file.h"
 #include "kernel/procfs.h"
 
 namespace tephra::kernel {
@@ -19,6 +20,11 @@ uint64_t effective_capabilities() {
   return data[0].effective | static_cast<uint64_t>(data[1].effective) << 32;
 }
 
+bool seccomp_filtered() {
+  const auto status = base::read_small_file("/proc/self/status");
+  return status && status->find("\nSeccomp:\t2") != std::string::npos;
+}
+
 }  // namespace
 
 Privileges privileges() {
@@ -29,12 +35,19 @@ Privileges privileges() {
   result.paranoid = sysctl_number("kernel/perf_event_paranoid").value_or(2);
   result.perfmon = has(kPerfmon) || has(CAP_SYS_ADMIN);
   result.ptrace = has(CAP_SYS_PTRACE) || result.perfmon;
+  result.filtered = seccomp_filtered();
   return result;
 }
 
 void raise_open_file_limit() {
   rlimit limit{};
-  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur >= limit.rlim_max) return;
+  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
+  const auto most = static_cast<rlim_t>(sysctl_number("fs/nr_open").value_or(0));
+  if (most > limit.rlim_max) {
+    const rlimit higher{most, most};
+    if (::setrlimit(RLIMIT_NOFILE, &higher) == 0) return;
+  }
+  if (limit.rlim_cur >= limit.rlim_max) return;
   limit.rlim_cur = limit.rlim_max;
   ::setrlimit(RLIMIT_NOFILE, &limit);
 }

@@ -198,6 +198,13 @@ std::vector<int> online_cpus() {
   return cpus;
 }
 
+std::string online_cpu_list() {
+  auto text = base::read_small_file("/sys/devices/system/cpu/online");
+  if (!text) return fmt::format("0-{}", ::sysconf(_SC_NPROCESSORS_ONLN) - 1);
+  while (!text->empty() && text->back() == '\n') text->pop_back();
+  return *std::move(text);
+}
+
 size_t present_cpu_count() {
   if (auto text = base::read_small_file("/sys/devices/system/cpu/present")) {
     if (auto cpus = parse_cpu_list(*text)) return cpus->size();

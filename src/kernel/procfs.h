@@ -47,6 +47,8 @@ std::string maps_text(pid_t pid);
 // CPUs in a kernel list such as "0-3,8".
 std::optional<std::vector<int>> parse_cpu_list(std::string_view text);
 std::vector<int> online_cpus();
+// The same as a kernel list, for messages.
+std::string online_cpu_list();
 size_t present_cpu_count();
 
 // A number of /proc/sys, for example sysctl_number("kernel/perf_event_paranoid").

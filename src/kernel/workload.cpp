@@ -25,21 +25,20 @@ base::Result<Pipe> make_pipe() {
   return Pipe{base::FileDescriptor(ends[0]), base::FileDescriptor(ends[1])};
 }
 
-sigset_t inbox_signals() {
+sigset_t inbox_signals(bool with_user_signal) {
   sigset_t set;
   sigemptyset(&set);
   for (const int signal : {SIGINT, SIGTERM, SIGCHLD}) sigaddset(&set, signal);
   // nohup asks not to hear of hang-ups.
   struct sigaction hangup {};
   if (::sigaction(SIGHUP, nullptr, &hangup) != 0 || hangup.sa_handler != SIG_IGN) sigaddset(&set, SIGHUP);
+  if (with_user_signal) sigaddset(&set, SIGUSR2);
   return set;
 }
 
 // In the child, between fork and exec. Our death ends the wait, as the pipe then reads end of file.
-[[noreturn]] void run_child(char* const* words, int go, int failure) {
-  // What SignalInbox blocked; the rest of the mask is the program's own business.
-  const sigset_t ours = inbox_signals();
-  ::sigprocmask(SIG_UNBLOCK, &ours, nullptr);
+[[noreturn]] void run_child(char* const* words, const sigset_t& mask, int go, int failure) {
+  ::sigprocmask(SIG_SETMASK, &mask, nullptr);
   char byte;
   ssize_t got;
   while ((got = ::read(go, &byte, 1)) < 0 && errno == EINTR) {
@@ -53,7 +52,7 @@ sigset_t inbox_signals() {
 
 }  // namespace
 
-base::Result<Workload> Workload::fork(const std::vector<std::string>& arguments) {
+base::Result<Workload> Workload::fork(const std::vector<std::string>& arguments, const sigset_t& mask) {
   TEPHRA_TRY(Pipe go, make_pipe());
   TEPHRA_TRY(Pipe failure, make_pipe());
   std::vector<char*> words;
@@ -68,7 +67,7 @@ base::Result<Workload> Workload::fork(const std::vector<std::string>& arguments)
   if (pid == 0) {
     go.write.reset();
     ::sigaction(SIGCHLD, &inherited, nullptr);
-    run_child(words.data(), go.read.get(), failure.write.get());
+    run_child(words.data(), mask, go.read.get(), failure.write.get());
   }
   Workload workload;
   workload.pid_ = pid;
@@ -134,24 +133,23 @@ int exit_status_of(int wait_status) {
   return WIFSIGNALED(wait_status) ? 128 + WTERMSIG(wait_status) : WEXITSTATUS(wait_status);
 }
 
-base::Result<SignalInbox> SignalInbox::open() {
-  const sigset_t set = inbox_signals();
+base::Result<SignalInbox> SignalInbox::open(bool with_user_signal) {
+  const sigset_t set = inbox_signals(with_user_signal);
   SignalInbox inbox;
-  if (::pthread_sigmask(SIG_BLOCK, &set, nullptr) != 0) return base::system_error("cannot block signals", "", errno);
+  if (::pthread_sigmask(SIG_BLOCK, &set, &inbox.before_) != 0) return base::system_error("cannot block signals", "", errno);
   inbox.fd_.reset(::signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK));
   if (!inbox.fd_) return base::system_error("cannot wait for signals", "", errno);
   return inbox;
 }
 
-SignalInbox::SignalInbox(SignalInbox&& other) noexcept : fd_(std::move(other.fd_)) {}
+SignalInbox::SignalInbox(SignalInbox&& other) noexcept : fd_(std::move(other.fd_)), before_(other.before_) {}
 
 SignalInbox::~SignalInbox() {
   if (!fd_) return;
   // A signal that came late must not kill us when it is unblocked.
   while (next() != 0) {
   }
-  const sigset_t set = inbox_signals();
-  ::pthread_sigmask(SIG_UNBLOCK, &set, nullptr);
+  ::pthread_sigmask(SIG_SETMASK, &before_, nullptr);
 }
 
 int SignalInbox::next() {

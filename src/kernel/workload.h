@@ -1,5 +1,6 @@
 #pragma once
 
+#include <signal.h>
 #include <sys/types.h>
 
 #include <optional>
@@ -15,8 +16,8 @@ namespace tephra::kernel {
 // start().
 class Workload {
  public:
-  // Forks. `arguments` has at least the program's name, looked up in PATH.
-  static base::Result<Workload> fork(const std::vector<std::string>& arguments);
+  // Forks. `arguments` has at least the program's name, looked up in PATH. `mask`: the signals it has blocked.
+  static base::Result<Workload> fork(const std::vector<std::string>& arguments, const sigset_t& mask);
 
   Workload(Workload&& other) noexcept;
   Workload& operator=(Workload&&) = delete;
@@ -47,21 +48,25 @@ class Workload {
 // The exit status a shell would show for a wait status: 128+n for signal n.
 int exit_status_of(int wait_status);
 
-// Turns SIGINT, SIGTERM, SIGHUP and SIGCHLD into something to poll for as long as it lives; restores the mask after.
+// Turns SIGINT, SIGTERM, SIGHUP, SIGCHLD and where asked SIGUSR2 into something to poll for as long as it lives;
+// restores the mask after.
 class SignalInbox {
  public:
-  static base::Result<SignalInbox> open();
+  static base::Result<SignalInbox> open(bool with_user_signal = false);
   SignalInbox(SignalInbox&& other) noexcept;
   SignalInbox& operator=(SignalInbox&&) = delete;
   ~SignalInbox();
 
   int fd() const { return fd_.get(); }
+  // The mask as it was before.
+  const sigset_t& mask_before() const { return before_; }
   // The next signal that arrived, 0 when none is waiting.
   int next();
 
  private:
   SignalInbox() = default;
   base::FileDescriptor fd_;
+  sigset_t before_{};
 };
 
 }  // namespace tephra::kernel

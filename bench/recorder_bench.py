@@ -1,0 +1,223 @@
+#!/usr/bin/env python3
+"""What recording costs, loses and delays: `tephra record` and `perf record` on the same load, in alternating rounds.
+
+Prints one line of JSON for each figure: the work, ours, the peer and theirs, the unit, and what is to be reached.
+
+    bench/recorder_bench.py [cost] [loss] [start] [flight]
+"""
+
+import argparse
+import contextlib
+import json
+import os
+import re
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+
+ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+BUILD = os.path.join(ROOT, "build", "release")
+TEPHRA = os.path.join(BUILD, "tephra")
+SPIN = os.path.join(BUILD, "programs", "spin")
+PEER = "`perf record -B -N`"
+LIMITS = {"perf_event_max_sample_rate": "100000", "perf_cpu_time_max_percent": "0"}
+
+
+def row(work, ours, theirs, unit, goal, peer=PEER):
+    print(json.dumps({"work": work, "ours": ours, "peer": peer, "theirs": theirs, "unit": unit, "goal": goal}),
+          flush=True)
+
+
+def sysctl(name, value=None):
+    path = f"/proc/sys/kernel/{name}"
+    if value is not None:
+        with open(path, "w") as file:
+            file.write(value)
+    with open(path) as file:
+        return file.read().strip()
+
+
+@contextlib.contextmanager
+def raised_limits():
+    saved = {name: sysctl(name) for name in LIMITS}
+
+    def write(limits):
+        # The kernel takes a new rate only while it watches the time sampling takes.
+        sysctl("perf_cpu_time_max_percent", "25")
+        for name, value in limits.items():
+            sysctl(name, value)
+
+    write(LIMITS)
+    try:
+        yield
+    finally:
+        write(saved)
+
+
+@contextlib.contextmanager
+def running(*commands):
+    processes = [subprocess.Popen(command, stdout=subprocess.DEVNULL) for command in commands]
+    try:
+        yield processes
+    finally:
+        for process in processes:
+            process.kill()
+            process.wait()
+
+
+def busy_machine():
+    return running(*([SPIN, str(10**9)] for _ in range(os.cpu_count())))
+
+
+def cpu_seconds(command):
+    """Runs a command to its end and returns the CPU time of it and of what it waited for, and its standard error."""
+    with tempfile.TemporaryFile() as errors:
+        process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=errors)
+        _, status, usage = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+        errors.seek(0)
+        text = errors.read().decode(errors="replace")
+    if process.returncode != 0:
+        sys.exit(f"{' '.join(command)} failed with status {process.returncode}: {text}")
+    return usage.ru_utime + usage.ru_stime, text
+
+
+def recorders(folder, *words):
+    """Both with the same words; perf without its pass over build ids."""
+    ours, theirs = os.path.join(folder, "tephra.data"), os.path.join(folder, "perf.data")
+    return {"tephra": ([TEPHRA, "record", "-o", ours, *words], ours),
+            "perf": (["perf", "record", "-B", "-N", "-o", theirs, *words], theirs)}
+
+
+def alternate(pair, rounds):
+    """CPU seconds and file sizes of both, by name."""
+    times = {name: [] for name in pair}
+    sizes = {name: [] for name in pair}
+    for index in range(rounds):
+        # The order changes each round, so that neither always comes second.
+        for name in sorted(pair, reverse=index % 2 == 1):
+            command, path = pair[name]
+            times[name].append(cpu_seconds(command)[0])
+            sizes[name].append(os.path.getsize(path))
+    return times, sizes
+
+
+def bench_cost(folder, options):
+    with busy_machine():
+        for frequency in (99, 999, 20000):
+            words = ["-a", "-g", "-e", "cpu-clock", "-F", str(frequency), "--", "sleep", str(options.seconds)]
+            times, sizes = alternate(recorders(folder, *words), options.rounds)
+            what = f"the machine for {options.seconds:g} s at {frequency:,} Hz, stacks by frame pointers"
+            ours, theirs = (statistics.median(times[name]) * 1e3 for name in ("tephra", "perf"))
+            row(f"CPU time of recording {what}", ours, theirs, "ms", "not above")
+            ours, theirs = (statistics.median(sizes[name]) / 1e6 for name in ("tephra", "perf"))
+            row(f"bytes of recording {what}", ours, theirs, "MB", "not above")
+        words = ["-a", "-g", "-e", "cpu-clock", "-F", "20000", "--", "sleep", str(options.seconds)]
+        pair = recorders(folder, *words)
+        pair["tephra"] = ([*pair["tephra"][0][:4], "-z", *pair["tephra"][0][4:]], pair["tephra"][1])
+        times, sizes = alternate(pair, options.rounds)
+        ours, theirs = (statistics.median(sizes[name]) / 1e6 for name in ("tephra", "perf"))
+        row("bytes at 20,000 Hz with `-z`", ours, theirs, "MB", "3 times less")
+        ours, theirs = (statistics.median(times[name]) * 1e3 for name in ("tephra", "perf"))
+        row("CPU time at 20,000 Hz with `-z` (perf without)", ours, theirs, "ms", "")
+
+
+def lost_samples(path):
+    """Kept and lost samples as perf itself counts them in a file; it tells the same losses twice."""
+    text = subprocess.run(["perf", "report", "-D", "-i", path], capture_output=True, text=True, errors="replace").stdout
+    kept = len(re.findall(r"PERF_RECORD_SAMPLE\(", text))
+    lost = sum(int(count) for count in re.findall(r"PERF_RECORD_LOST.*?lost[: ]+(\d+)", text))
+    return kept, lost
+
+
+def bench_loss(folder, options):
+    """At 50,000 Hz, with every CPU busy twice over so that recorders have to wait for theirs."""
+    words = ["-a", "-g", "-e", "cpu-clock", "-F", "50000", "--", "sleep", str(options.seconds)]
+    lost = {"tephra": [], "perf": []}
+    with busy_machine(), busy_machine():
+        for _ in range(options.rounds):
+            for name, (command, path) in recorders(folder, *words).items():
+                cpu_seconds(command)
+                lost[name].append(lost_samples(path)[1])
+    row(f"records lost in {options.seconds:g} s at 50,000 Hz, usual buffers, two programs a CPU (worst of "
+        f"{options.rounds})", max(lost["tephra"]), max(lost["perf"]), "", "none", "`perf record`")
+
+
+def first_sample(command, path):
+    """Seconds from the start of a recorder to its first sample."""
+    begin = time.clock_gettime(time.CLOCK_MONOTONIC)
+    cpu_seconds(command)
+    script = subprocess.run(["perf", "script", "-F", "time", "--ns", "-i", path], capture_output=True, text=True).stdout
+    return min(float(line.strip().rstrip(":")) for line in script.splitlines() if line.strip()) - begin
+
+
+def bench_start(folder, options):
+    words = ["-a", "-g", "-e", "cpu-clock", "-F", "999", "--", "sleep", "0.5"]
+    times = {"tephra": [], "perf": []}
+    with busy_machine(), running(*(["sleep", "1000"] for _ in range(options.processes))):
+        for index in range(options.rounds):
+            pair = recorders(folder, *words)
+            pair["perf"] = ([*pair["perf"][0][:2], "-k", "mono", *pair["perf"][0][2:]], pair["perf"][1])
+            for name in sorted(pair, reverse=index % 2 == 1):
+                times[name].append(first_sample(*pair[name]))
+    ours, theirs = (statistics.median(times[name]) * 1e3 for name in ("tephra", "perf"))
+    row(f"start to first sample with {options.processes:,} processes", ours, theirs, "ms", "not slower",
+        "`perf record -a`")
+
+
+def work_done(seconds):
+    """How often a program gets round its loop in a time, one a CPU."""
+    script = "import time\nend=time.monotonic()+%f\nn=0\nwhile time.monotonic()<end: n+=1\nprint(n)" % seconds
+    processes = [subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, text=True)
+                 for _ in range(os.cpu_count())]
+    return sum(int(process.communicate()[0]) for process in processes)
+
+
+def bench_flight(folder, options):
+    """What waiting in flight costs: the recorder's own CPU, and what a busy machine gets done less."""
+    path = os.path.join(folder, "flight.data")
+    words = [TEPHRA, "record", "-q", "-a", "-g", "-e", "cpu-clock", "-F", "999", "--overwrite", "-o", path]
+    own, share = [], []
+    for _ in range(options.rounds):
+        alone = work_done(options.seconds)
+        recorder = subprocess.Popen([*words, "--duration", "1000"], stderr=subprocess.DEVNULL)
+        time.sleep(0.5)
+        before = ticks(recorder.pid)
+        beside = work_done(options.seconds)
+        own.append((ticks(recorder.pid) - before) / options.seconds)
+        recorder.terminate()
+        recorder.wait()
+        share.append(1 - beside / alone)
+    row("flight recorder waiting at 999 Hz: CPU of the recorder", statistics.median(own) * 100, None, "% of a CPU",
+        "under 0.5 %", "")
+    row("flight recorder waiting at 999 Hz: work a busy machine gets done less", statistics.median(share) * 100, None,
+        "%", "", "")
+
+
+def ticks(pid):
+    """CPU seconds of a process so far, in nanosecond steps."""
+    with open(f"/proc/{pid}/schedstat") as file:
+        return int(file.read().split()[0]) / 1e9
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--seconds", type=float, default=4)
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--processes", type=int, default=2000)
+    parser.add_argument("part", nargs="*", help="cost loss start flight (all)")
+    options = parser.parse_args()
+    if shutil.which("perf") is None:
+        sys.exit("perf is not installed")
+    parts = {"cost": bench_cost, "loss": bench_loss, "start": bench_start, "flight": bench_flight}
+    with raised_limits(), tempfile.TemporaryDirectory(prefix="tephra-bench-") as folder:
+        for name, part in parts.items():
+            if not options.part or name in options.part:
+                part(folder, options)
+
+
+if __name__ == "__main__":
+    main()

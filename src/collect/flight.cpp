@@ -1,0 +1,155 @@
+#include "collect/flight.h"
+
+#include <linux/perf_event.h>
+#include <sys/uio.h>
+
+#include <algorithm>
+
+#include "collect/event_attr.h"
+#include "collect/features.h"
+
+namespace tephra::collect {
+namespace {
+
+constexpr std::chrono::hours kNever{24 * 365};
+
+std::string in_order_of_time(const kernel::Pending& newest_first) {
+  // Records of a ring that is written backwards stand newest first.
+  std::vector<std::pair<size_t, size_t>> places;  // offset, size
+  for (size_t offset = 0; offset + sizeof(perf_event_header) <= newest_first.size();) {
+    const size_t size = newest_first.word(offset) >> 48;
+    if (size < sizeof(perf_event_header) || size > newest_first.size() - offset) break;
+    places.emplace_back(offset, size);
+    offset += size;
+  }
+  std::string records;
+  for (auto place = places.rbegin(); place != places.rend(); ++place) {
+    const size_t at = records.size();
+    records.resize(at + place->second);
+    newest_first.copy(place->first, reinterpret_cast<std::byte*>(records.data()) + at, place->second);
+  }
+  return records;
+}
+
+// The records of one text as what scan_records reads.
+kernel::Pending as_pending(const std::string& records) {
+  return {{base::as_bytes(records), base::Bytes()}, records.size()};
+}
+
+}  // namespace
+
+base::Result<Flight> Flight::open(const FlightSettings& settings, OutputSettings output, EventSet& events) {
+  Flight flight(std::move(output), events);
+  for (const std::string& text : settings.triggers) {
+    TEPHRA_TRY(auto trigger, parse_trigger(text, settings.quiet_seconds));
+    flight.triggers_.push_back(std::move(trigger));
+  }
+  flight.next_look_ = Clock::now();
+  return flight;
+}
+
+base::Status Flight::keep(base::Bytes records) {
+  keeper_.take(records);
+  return {};
+}
+
+base::Status Flight::drain() {
+  RingSet& rings = events_->rings();
+  for (size_t place = 0; place < rings.cpus().size(); ++place) {
+    const kernel::Pending pending = rings.ring(place).pending();
+    if (pending.size() == 0) continue;
+    keeper_.take(pending);
+    rings.ring(place).release(pending.head);
+  }
+  keeper_.end_round();
+  return {};
+}
+
+void Flight::add_waits(std::vector<pollfd>& waits) const {
+  for (const auto& trigger : triggers_) {
+    if (trigger->wait_fd() >= 0) waits.push_back({trigger->wait_fd(), POLLIN, 0});
+  }
+}
+
+Flight::Clock::time_point Flight::next_look() const {
+  const bool polls =
+      std::any_of(triggers_.begin(), triggers_.end(), [](const auto& trigger) { return trigger->poll_every(); });
+  return polls ? next_look_ : Clock::now() + kNever;
+}
+
+void Flight::request(std::string why) { requested_ = std::move(why); }
+
+std::optional<std::string> Flight::wanted() {
+  const auto now = Clock::now();
+  const bool look = now >= next_look_;
+  if (look) next_look_ = now + kNever;
+  for (const auto& trigger : triggers_) {
+    const auto period = trigger->poll_every();
+    if (period && look) next_look_ = std::min(next_look_, now + *period);
+    if (period && !look) continue;
+    if (auto why = trigger->fired(); why && !requested_) requested_ = std::move(why);
+  }
+  return std::exchange(requested_, std::nullopt);
+}
+
+std::vector<std::string> Flight::copy_rings() {
+  RingSet& rings = *events_->flight_rings();
+  const size_t count = rings.cpus().size();
+  for (size_t place = 0; place < count; ++place) kernel::pause_output(rings.fd(place), true);
+  kernel::wait_for_writers();
+  std::vector<std::string> records;
+  for (size_t place = 0; place < count; ++place) {
+    records.push_back(in_order_of_time(rings.ring(place).snapshot()));
+    kernel::pause_output(rings.fd(place), false);
+  }
+  return records;
+}
+
+base::Result<std::string> Flight::write(const OutputSettings& where, std::span<const Feature> first,
+                                        std::span<const Feature> last) {
+  const auto rings = copy_rings();
+  // What the samples refer to must be known, so what came meanwhile is taken too.
+  TEPHRA_CHECK_OK(drain());
+  RecordCounts seen;
+  BuildIds files;
+  for (const std::string& records : rings) scan_records(as_pending(records), seen, files);
+  keeper_.forget_before(seen.first_time);
+
+  TEPHRA_TRY(auto output, RecordingOutput::create(where, events_->file_events(), first));
+  TEPHRA_CHECK_OK(keeper_.write_to([&](base::Bytes bytes) { return output.append(bytes); }));
+  TEPHRA_CHECK_OK(output.end_round());
+  for (const std::string& records : rings) {
+    iovec part{const_cast<char*>(records.data()), records.size()};
+    if (records.empty()) continue;
+    TEPHRA_TRY([[maybe_unused]] const uint64_t taken, output.append_rings(std::span(&part, 1)));
+  }
+  TEPHRA_CHECK_OK(output.end_round());
+  TEPHRA_CHECK_OK(output.publish());
+  std::vector<Feature> features(last.begin(), last.end());
+  if (seen.samples > 0) features.push_back(sample_time_feature(seen.first_time, seen.last_time));
+  TEPHRA_CHECK_OK(output.finish(events_->file_events(), features));
+
+  counts_.samples += seen.samples;
+  counts_.throttled += seen.throttled;
+  last_span_ = static_cast<double>(seen.last_time - seen.first_time) / 1e9;
+  const OutputTotals totals = output.totals();
+  totals_.bytes_written += totals.bytes_written;
+  totals_.bytes_kept += totals.bytes_kept;
+  totals_.files_kept += totals.files_kept;
+  return output.last_path();
+}
+
+base::Result<std::string> Flight::write_snapshot(std::span<const Feature> first, std::span<const Feature> last) {
+  OutputSettings where = output_;
+  where.timestamp_names = true;
+  TEPHRA_TRY(std::string path, write(where, first, last));
+  snapshots_.push_back(path);
+  return path;
+}
+
+base::Status Flight::write_last(std::span<const Feature> first, std::span<const Feature> last) {
+  TEPHRA_TRY([[maybe_unused]] const std::string path, write(output_, first, last));
+  return {};
+}
+
+}  // namespace tephra::collect

@@ -1,0 +1,84 @@
+#pragma once
+
+#include <poll.h>
+
+#include <chrono>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "collect/event_set.h"
+#include "collect/recording_output.h"
+#include "collect/ring_scan.h"
+#include "collect/side_band_keeper.h"
+#include "collect/trigger.h"
+
+namespace tephra::collect {
+
+// Rings that keep the newest records; a snapshot of them is written when something asks for it: SIGUSR2, the key s, the
+// control command, or a trigger.
+struct FlightSettings {
+  std::vector<std::string> triggers;    // for example "runqlat>10ms"
+  double quiet_seconds = 5;             // after a trigger has fired, how long it does not
+  std::optional<size_t> max_snapshots;  // then the recording ends
+};
+
+// The flight recorder: samples stay in rings that overwrite themselves, records about processes are kept as long as
+// they matter, and a snapshot makes a whole recording of both.
+class Flight {
+ public:
+  using Clock = std::chrono::steady_clock;
+
+  // `output` says where snapshots go: PATH.TIMESTAMP each, and PATH for the last.
+  static base::Result<Flight> open(const FlightSettings& settings, OutputSettings output, EventSet& events);
+
+  // A record about processes of our own making.
+  base::Status keep(base::Bytes records);
+  // Moves records about processes from their rings.
+  base::Status drain();
+
+  void add_waits(std::vector<pollfd>& waits) const;
+  // When a trigger wants to look next.
+  Clock::time_point next_look() const;
+
+  // Asks for a snapshot; `why` is for the message.
+  void request(std::string why);
+  // Why a snapshot is wanted, if one is. Looks at the triggers.
+  std::optional<std::string> wanted();
+
+  // Writes what the rings hold; the file's path. `first` and `last` are the sections of its beginning and end.
+  base::Result<std::string> write_snapshot(std::span<const Feature> first, std::span<const Feature> last);
+  // The same under the plain path, at the end.
+  base::Status write_last(std::span<const Feature> first, std::span<const Feature> last);
+
+  const std::vector<std::string>& snapshots() const { return snapshots_; }
+  // Seconds from the first to the last sample of the snapshot written last.
+  double last_span() const { return last_span_; }
+  // Of all snapshots.
+  RecordCounts& counts() { return counts_; }
+  const RecordCounts& counts() const { return counts_; }
+  const OutputTotals& totals() const { return totals_; }
+
+ private:
+  Flight(OutputSettings output, EventSet& events) : output_(std::move(output)), events_(&events) {}
+  // What the rings hold, oldest first, one text a ring.
+  std::vector<std::string> copy_rings();
+  base::Result<std::string> write(const OutputSettings& where, std::span<const Feature> first,
+                                  std::span<const Feature> last);
+
+  OutputSettings output_;
+  EventSet* events_;
+  SideBandKeeper keeper_;
+  std::vector<std::unique_ptr<Trigger>> triggers_;
+  Clock::time_point next_look_;
+  std::optional<std::string> requested_;
+  std::vector<std::string> snapshots_;
+  RecordCounts counts_;
+  OutputTotals totals_;
+  double last_span_ = 0;
+};
+
+}  // namespace tephra::collect

@@ -1,0 +1,115 @@
+#include "collect/ring_drain.h"
+
+#include <fmt/format.h>
+#include <linux/perf_event.h>
+
+#include <chrono>
+#include <string>
+
+#include "base/bytes.h"
+
+namespace tephra::collect {
+namespace {
+
+// Rings are written together in one call until this much is waiting; then the kernel gets its space back.
+constexpr size_t kBatchBytes = 1 << 20;
+constexpr std::chrono::milliseconds kLate{200};
+// The kernel wakes us at one half. At this much the next delay may cost records.
+constexpr double kNearlyFull = 0.7;
+// A writer that was in the kernel's code when a ring was exchanged may still finish its record.
+constexpr int kEmptyPasses = 3;
+
+// Samples among the whole records that begin at `offset` of the parts together.
+uint64_t samples_behind(const std::vector<iovec>& parts, size_t offset) {
+  std::string bytes;
+  for (const iovec& part : parts) bytes.append(static_cast<const char*>(part.iov_base), part.iov_len);
+  uint64_t samples = 0;
+  while (offset + sizeof(perf_event_header) <= bytes.size()) {
+    const auto header = base::load<perf_event_header>(reinterpret_cast<const std::byte*>(bytes.data()) + offset);
+    if (header.size < sizeof header) break;
+    samples += header.type == PERF_RECORD_SAMPLE;
+    offset += header.size;
+  }
+  return samples;
+}
+
+}  // namespace
+
+RingDrain::RingDrain(EventSet& events, RecordingOutput& output, bool may_grow, Note note)
+    : events_(events), output_(output), may_grow_(may_grow), note_(std::move(note)) {}
+
+base::Status RingDrain::pass() {
+  RingSet& rings = events_.rings();
+  for (RingSet::Retired& old : rings.retired()) {
+    if (old.ring.pending().size() == 0)
+      ++old.empty_passes;
+    else
+      TEPHRA_CHECK_OK(take(old.ring));
+  }
+  for (size_t place = 0; place < rings.cpus().size(); ++place) {
+    kernel::RingBuffer& ring = rings.ring(place);
+    const auto waiting = static_cast<double>(ring.pending().size());
+    if (waiting > kNearlyFull * static_cast<double>(ring.capacity())) nearly_full_.push_back(place);
+    TEPHRA_CHECK_OK(take(ring));
+  }
+  TEPHRA_CHECK_OK(flush());
+  drop_empty_retired();
+  grow_full_rings();
+  warn_of_losses();
+  return output_.end_round();
+}
+
+base::Status RingDrain::take(kernel::RingBuffer& ring) {
+  const kernel::Pending pending = ring.pending();
+  if (pending.size() == 0) return {};
+  scan_records(pending, counts_, files_);
+  for (const base::Bytes part : pending.parts) {
+    if (!part.empty()) batch_.push_back({const_cast<std::byte*>(part.data()), part.size()});
+  }
+  batch_rings_.emplace_back(&ring, pending.head);
+  batch_bytes_ += pending.size();
+  return batch_bytes_ >= kBatchBytes ? flush() : base::Status();
+}
+
+base::Status RingDrain::flush() {
+  if (batch_.empty()) return {};
+  const std::vector<iovec> parts = batch_;  // append_rings uses up its own
+  const auto begun = std::chrono::steady_clock::now();
+  auto taken = output_.append_rings(batch_);
+  late_writes_ += std::chrono::steady_clock::now() - begun > kLate;
+  if (taken && *taken < batch_bytes_) counts_.samples -= samples_behind(parts, *taken);
+  for (const auto& [ring, head] : batch_rings_) ring->release(head);
+  batch_.clear();
+  batch_rings_.clear();
+  batch_bytes_ = 0;
+  if (!taken) return std::move(taken).error();
+  return {};
+}
+
+void RingDrain::drop_empty_retired() {
+  std::erase_if(events_.rings().retired(), [](const auto& old) { return old.empty_passes >= kEmptyPasses; });
+}
+
+void RingDrain::grow_full_rings() {
+  for (const size_t place : nearly_full_) {
+    if (may_grow_ && events_.grow_ring(place)) {
+      ++rings_grown_;
+    } else if (!warned_full_) {
+      warned_full_ = true;
+      note_(fmt::format("the rings of {} KiB fill up, records may be lost: {}",
+                        events_.rings().ring(place).capacity() >> 10,
+                        may_grow_ ? "more memory may not be locked. Have root run 'sysctl "
+                                    "kernel.perf_event_mlock_kb=8192', or sample less often (-F)."
+                                  : "use a larger -m, or leave it out so that they grow."));
+    }
+  }
+  nearly_full_.clear();
+}
+
+void RingDrain::warn_of_losses() {
+  if (counts_.lost == 0 || warned_lost_) return;
+  warned_lost_ = true;
+  note_(fmt::format("records are being lost ({} so far): the rings are too small for this rate", counts_.lost));
+}
+
+}  // namespace tephra::collect

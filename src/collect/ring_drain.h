@@ -1,0 +1,61 @@
+#pragma once
+
+#include <sys/uio.h>
+
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "base/result.h"
+#include "collect/event_set.h"
+#include "collect/features.h"
+#include "collect/recording_output.h"
+#include "collect/ring_scan.h"
+
+namespace tephra::collect {
+
+// Moves what waits in the rings to the output, and reacts before records are lost: a ring that is nearly full when we
+// come is exchanged for a larger one.
+class RingDrain {
+ public:
+  // `may_grow`: the user did not set the size of the rings. `note` is told once when a ring cannot grow any more, and
+  // once when records were lost.
+  RingDrain(EventSet& events, RecordingOutput& output, bool may_grow, Note note);
+
+  // One pass over all rings, then the end of a round: readers sort what lies between two ends of rounds, and rely on no
+  // ring having been skipped.
+  base::Status pass();
+
+  RecordCounts& counts() { return counts_; }
+  const RecordCounts& counts() const { return counts_; }
+  BuildIds& files() { return files_; }
+
+  // Times a write took so long that the rings could have filled meanwhile.
+  uint64_t late_writes() const { return late_writes_; }
+  uint64_t rings_grown() const { return rings_grown_; }
+
+ private:
+  base::Status take(kernel::RingBuffer& ring);
+  base::Status flush();
+  void grow_full_rings();
+  void drop_empty_retired();
+  void warn_of_losses();
+
+  EventSet& events_;
+  RecordingOutput& output_;
+  bool may_grow_;
+  Note note_;
+  RecordCounts counts_;
+  BuildIds files_;
+  // What is to be written, and what may be released after.
+  std::vector<iovec> batch_;
+  std::vector<std::pair<kernel::RingBuffer*, uint64_t>> batch_rings_;
+  size_t batch_bytes_ = 0;
+  std::vector<size_t> nearly_full_;  // places
+  uint64_t late_writes_ = 0;
+  uint64_t rings_grown_ = 0;
+  bool warned_full_ = false;
+  bool warned_lost_ = false;
+};
+
+}  // namespace tephra::collect
