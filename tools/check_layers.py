@@ -13,7 +13,8 @@ RANKS = {"base": 0, "abi": 0, "model": 1, "objects": 1, "kernel": 1, "stream": 2
 # Rank 1 may use the identities of the model (build ids, file identities), which are plain data.
 ALLOWED_SIBLINGS = {("objects", "model"), ("kernel", "model")}
 LIBRARIES = {r"<(libelf|gelf|elfutils/|dwarf\.h)": {"objects"}, r"<(traceevent/|event-parse\.h)": {"stream"},
-             r"<zstd\.h|<zlib\.h|<lzma\.h": {"base"}, r"<libiberty/": {"objects"}, r"<CLI/": {"cli"}}
+             r"<zstd\.h|<zlib\.h|<lzma\.h": {"base"}, r"<libiberty/": {"objects"}, r"<CLI/": {"cli"},
+             r"<perfmon/": {"kernel"}}
 INCLUDE = re.compile(r'^\s*#\s*include\s+([<"])([^>"]+)[>"]')
 
 
