@@ -29,4 +29,38 @@ Status ZstdDecompressor::decompress(Bytes packed, std::string& out, size_t limit
   return {};
 }
 
+struct ZstdCompressor::Stream {
+  ZSTD_CCtx* handle = ZSTD_createCCtx();
+  ~Stream() { ZSTD_freeCCtx(handle); }
+
+  Status run(Bytes bytes, ZSTD_EndDirective end, std::string& out) {
+    ZSTD_inBuffer input{bytes.data(), bytes.size(), 0};
+    const size_t step = ZSTD_CStreamOutSize();
+    for (bool more = true; more;) {
+      const size_t before = out.size();
+      out.resize(before + step);
+      ZSTD_outBuffer output{out.data() + before, step, 0};
+      const size_t left = ZSTD_compressStream2(handle, &output, &input, end);
+      out.resize(before + output.pos);
+      if (ZSTD_isError(left)) return failed("cannot compress", "", ZSTD_getErrorName(left));
+      more = end == ZSTD_e_continue ? input.pos < input.size : left != 0;
+    }
+    return {};
+  }
+};
+
+ZstdCompressor::ZstdCompressor(int level) : stream_(std::make_unique<Stream>()) {
+  constexpr int kFirstLevelWithLargerWindow = 20;
+  constexpr int kWindowLog = 23;
+  ZSTD_CCtx_setParameter(stream_->handle, ZSTD_c_compressionLevel, level);
+  if (level >= kFirstLevelWithLargerWindow) ZSTD_CCtx_setParameter(stream_->handle, ZSTD_c_windowLog, kWindowLog);
+}
+ZstdCompressor::~ZstdCompressor() = default;
+ZstdCompressor::ZstdCompressor(ZstdCompressor&&) noexcept = default;
+ZstdCompressor& ZstdCompressor::operator=(ZstdCompressor&&) noexcept = default;
+
+Status ZstdCompressor::compress(Bytes bytes, std::string& out) { return stream_->run(bytes, ZSTD_e_continue, out); }
+
+Status ZstdCompressor::flush(std::string& out) { return stream_->run({}, ZSTD_e_flush, out); }
+
 }  // namespace tephra::base

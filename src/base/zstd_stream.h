@@ -24,4 +24,23 @@ class ZstdDecompressor {
   std::unique_ptr<Stream> stream_;
 };
 
+// Makes one zstd stream out of bytes that come in pieces.
+class ZstdCompressor {
+ public:
+  // `level` is 1 to 22. High levels look back no further than 8 MiB, so that neither side needs gigabytes.
+  explicit ZstdCompressor(int level);
+  ~ZstdCompressor();
+  ZstdCompressor(ZstdCompressor&&) noexcept;
+  ZstdCompressor& operator=(ZstdCompressor&&) noexcept;
+
+  // Takes bytes; appends what is ready to `out`, which may be nothing.
+  Status compress(Bytes bytes, std::string& out);
+  // Appends the rest of what was given so far, so that all of it can be unpacked. The stream goes on.
+  Status flush(std::string& out);
+
+ private:
+  struct Stream;
+  std::unique_ptr<Stream> stream_;
+};
+
 }  // namespace tephra::base

@@ -41,5 +41,37 @@ TEST(ZstdDecompressor, RefusesWhatIsNotZstd) {
   EXPECT_FALSE(zstd.decompress(as_bytes("this is plain text"), out, 1000).ok());
 }
 
+TEST(ZstdCompressor, EverythingBeforeAFlushCanBeUnpacked) {
+  for (const int level : {1, 3, 19, 22}) {
+    ZstdCompressor packer(level);
+    ZstdDecompressor unpacker;
+    std::string unpacked;
+    std::string expected;
+    for (int round = 0; round < 20; ++round) {
+      std::string piece;
+      for (int i = 0; i < round * 500; ++i) piece += std::to_string(i * 7919 % 1000 + round);
+      std::string out;
+      const auto bytes = as_bytes(piece);
+      ASSERT_TRUE(packer.compress(bytes.first(piece.size() / 3), out).ok());
+      ASSERT_TRUE(packer.compress(bytes.subspan(piece.size() / 3), out).ok());
+      ASSERT_TRUE(packer.flush(out).ok());
+      expected += piece;
+      ASSERT_TRUE(unpacker.decompress(as_bytes(out), unpacked, SIZE_MAX).ok());
+      ASSERT_EQ(unpacked, expected) << "level " << level << ", round " << round;
+    }
+  }
+}
+
+TEST(ZstdCompressor, IsOneStreamThatRemembers) {
+  std::string noise;
+  for (uint32_t i = 0, x = 1; i < 40000; ++i) noise += static_cast<char>((x = x * 1664525 + 1013904223) >> 24);
+  ZstdCompressor packer(1);
+  std::string first, second;
+  ASSERT_TRUE(packer.compress(as_bytes(noise), first).ok() && packer.flush(first).ok());
+  ASSERT_TRUE(packer.compress(as_bytes(noise), second).ok() && packer.flush(second).ok());
+  EXPECT_GT(first.size(), noise.size() / 2);
+  EXPECT_LT(second.size(), noise.size() / 100);
+}
+
 }  // namespace
 }  // namespace tephra::base

@@ -1,8 +1,5 @@
 #pragma once
 
-#include <linux/perf_event.h>
-#include <sys/uio.h>
-
 #include <cstdint>
 #include <map>
 #include <span>
@@ -11,26 +8,14 @@
 
 #include "base/file.h"
 #include "base/result.h"
+#include "collect/record_writer.h"
 
 namespace tephra::collect {
-
-// One event of a recording as the file describes it.
-struct FileEvent {
-  perf_event_attr attr{};
-  std::string name;
-  std::vector<uint64_t> ids;
-};
 
 // A part of the file, as perf.data describes it.
 struct FileSection {
   uint64_t offset = 0;
   uint64_t size = 0;
-};
-
-// A feature section: its bit in perf's header and its content.
-struct Feature {
-  int bit = 0;
-  std::string content;
 };
 
 // Writes a perf.data file that every perf opens at any moment, also when this process is killed without warning.

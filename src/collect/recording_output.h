@@ -1,0 +1,153 @@
+#pragma once
+
+#include <sys/uio.h>
+
+#include <chrono>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "base/bytes.h"
+#include "base/result.h"
+#include "collect/packed_records.h"
+#include "collect/record_writer.h"
+
+namespace tephra::collect {
+
+class PerfDataWriter;
+class PerfPipeWriter;
+
+// When a recording goes on in a new file. Any of them may be set.
+struct Rotation {
+  std::optional<uint64_t> bytes;  // when the file is about that large
+  std::optional<double> seconds;  // when it was begun so long ago
+  bool on_signal = false;         // when the recorder is told to
+};
+
+// Parses what --switch-output takes: "signal" (also an empty text), a size such as "100M", or a time such as "30s".
+base::Result<Rotation> parse_rotation(std::string_view text);
+
+struct OutputSettings {
+  std::string path = "perf.data";        // "-": a stream to standard output. A FIFO gets a stream too
+  std::optional<int> compression_level;  // 1 to 22
+  std::optional<uint64_t> max_bytes;     // the recording is full when the files that are kept have this size together
+  std::optional<Rotation> rotation;
+  std::optional<size_t> max_files;  // with rotation: the oldest finished file is deleted when there are more
+  bool timestamp_names = false;     // a finished file is PATH.YYYYMMDDhhmmsscc; so it is always with rotation
+};
+
+// Over all files of a recording.
+struct OutputTotals {
+  uint64_t bytes_written = 0;  // also in files deleted since
+  uint64_t bytes_kept = 0;
+  uint64_t rounds = 0;
+  size_t files_kept = 0;  // with the current one
+  size_t files_deleted = 0;
+  uint64_t ring_bytes = 0;    // given to append_rings and taken
+  uint64_t packed_bytes = 0;  // what they became in the file; the same without compression
+};
+
+// Where a recording goes: one file, one file after the other, or a pipe; compressed or not; with or without a limit.
+//
+// The order of calls: create, append, end_round, publish; then for each round append_rings and append, end_round. To
+// rotate, finish, then begin_next, append, end_round, publish. At the end finish. After an error nothing but salvage or
+// discard. The current file has the name PATH; where finished files have other names it gets its own in finish.
+//
+// Ignores SIGXFSZ, and for a pipe SIGPIPE, as long as it lives, so that a limit on file sizes or a reader that went
+// away is an answer to a write. A program to be recorded must have been forked before.
+class RecordingOutput {
+ public:
+  using Clock = std::chrono::steady_clock;
+
+  // Begins the first file, which has no name yet.
+  static base::Result<RecordingOutput> create(OutputSettings settings, std::span<const FileEvent> events,
+                                              std::span<const Feature> features);
+  RecordingOutput(RecordingOutput&&) noexcept;
+  RecordingOutput& operator=(RecordingOutput&&) noexcept;
+  // Removes a file that was never published.
+  ~RecordingOutput();
+
+  // Records of our own making. They are stored as they are, also beyond the size limit.
+  base::Status append(base::Bytes records);
+  // Ring bytes: whole records in all parts together; the parts are used up. Returns how many bytes were taken: all, or
+  // when the size limit is reached (then full() is true) the whole records before that. Once it returned, the rings'
+  // space may be released.
+  base::Result<uint64_t> append_rings(std::span<iovec> parts);
+  // What was appended is now part of the file, also when we are killed.
+  base::Status end_round();
+  // Gives the file its name; a file of an earlier recording is renamed to NAME.old, as perf does.
+  base::Status publish();
+
+  // Whether it is time for finish and begin_next. Never true for a pipe. Signals are the recorder's to hear.
+  bool rotation_due(Clock::time_point now) const;
+  // When rotation_due may become true by time alone.
+  std::optional<Clock::time_point> rotation_time() const;
+  bool rotates_on_signal() const { return settings_.rotation && settings_.rotation->on_signal; }
+
+  // What finish() will add, for the size limit. Call it when it has grown.
+  void reserve_tail(uint64_t bytes) { tail_bytes_ = bytes; }
+  // The size limit is reached: finish is all that is left.
+  bool full() const { return full_; }
+  // The reader of the pipe went away. Everything appended since is dropped without an error.
+  bool reader_gone() const;
+  // The recording has to end, for one of the two reasons above.
+  bool ended() const { return full() || reader_gone(); }
+
+  // Ends the current file with sections known only now, gives it its final name, and deletes the oldest file where
+  // there are too many.
+  base::Status finish(std::span<const Feature> features);
+  // After finish: begins the next file.
+  base::Status begin_next(std::span<const FileEvent> events, std::span<const Feature> features);
+
+  // After a failed call: keeps what readers can use of the current file, with the features if there is room, and
+  // removes it if no ring bytes are in it. False: no file is left at all.
+  bool salvage(std::span<const Feature> features);
+  // Removes the current file. FILE.old gets its name back.
+  void discard();
+
+  bool is_pipe() const { return pipe_ != nullptr; }
+  // Of the current file; 0 between finish and begin_next.
+  uint64_t bytes() const;
+  uint64_t rounds() const;
+  OutputTotals totals() const;
+  // The name of the file that was finished last; the settings' path before that.
+  const std::string& last_path() const { return last_path_; }
+  // All finished files that are still there, the oldest first.
+  std::vector<std::string> finished_paths() const;
+
+ private:
+  struct FinishedFile {
+    std::string path;
+    uint64_t bytes = 0;
+  };
+  class SignalGuard;
+
+  explicit RecordingOutput(OutputSettings settings);
+  base::Status begin(std::span<const FileEvent> events, std::span<const Feature> features);
+  base::Status write_plain(std::span<iovec> parts);
+  base::Status write_packed(std::span<iovec> parts);
+  uint64_t room() const;
+  base::Status name_finished();
+  void delete_oldest();
+  void forget_current();
+  RecordWriter* writer() const;
+
+  OutputSettings settings_;
+  std::unique_ptr<SignalGuard> signals_;
+  std::unique_ptr<PerfDataWriter> file_;
+  std::unique_ptr<PerfPipeWriter> pipe_;
+  std::optional<RecordPacker> packer_;
+  Clock::time_point begun_;
+  uint64_t tail_bytes_ = 0;
+  bool full_ = false;
+  uint64_t ring_bytes_in_file_ = 0;
+  std::deque<FinishedFile> finished_;
+  OutputTotals past_;  // of files that are finished
+  std::string last_path_;
+};
+
+}  // namespace tephra::collect

@@ -1,0 +1,36 @@
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace tephra::stream {
+
+// What the recorder knew about itself and has no place in perf's sections: the content of feature kFeatureTephraFacts,
+// lines of `key=value`. A fact that was not measured is absent.
+struct RecorderFacts {
+  std::optional<int64_t> recorder_pid;
+  std::optional<double> recorder_cpu_seconds;
+  std::optional<uint64_t> wakeups;            // of the recorder
+  std::optional<double> steal_seconds;        // the hypervisor ran something else, over the CPUs watched
+  std::optional<double> cpu_seconds_total;    // of the CPUs watched: their number times the duration
+  std::optional<uint64_t> lost_ring_full;     // records for which a ring had no room
+  std::optional<uint64_t> late_writes;        // rounds that took longer to write than a ring takes to fill
+  std::optional<std::string> engine;          // how stacks were taken
+  std::map<std::string, std::string> others;  // keys of other versions
+
+  bool operator==(const RecorderFacts&) const = default;
+};
+
+// One line a fact. Control characters and backslashes in values are written as escapes, so a value never breaks a line.
+std::string print_facts(const RecorderFacts& facts);
+
+// Reads as many lines as make sense. A known key with a value that is no number goes to `others` too; a line without
+// '=' is skipped.
+RecorderFacts parse_facts(std::string_view text);
+
+}  // namespace tephra::stream
