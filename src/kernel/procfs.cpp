@@ -3,6 +3,7 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -104,7 +105,7 @@ uint64_t kernel_code_size() {
 
 }  // namespace
 
-std::vector<pid_t> all_processes() { return numeric_entries("/proc"); }
+std::vector<pid_t> all_processes(const std::string& root) { return numeric_entries(root + "/proc"); }
 
 std::vector<pid_t> threads_of(pid_t pid) { return numeric_entries(fmt::format("/proc/{}/task", pid)); }
 
@@ -135,6 +136,90 @@ std::optional<double> cpu_seconds(pid_t id) {
   const char* fields = text->c_str() + name_end + 1;
   if (std::sscanf(fields, " %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %lu %lu", &user, &system) != 2) return {};
   return static_cast<double>(user + system) / static_cast<double>(::sysconf(_SC_CLK_TCK));
+}
+
+std::optional<TaskState> parse_task_state(std::string_view stat) {
+  const size_t name_end = stat.rfind(')');
+  if (name_end == std::string_view::npos || stat.size() < name_end + 3 || stat[name_end + 1] != ' ') return {};
+  switch (stat[name_end + 2]) {
+    case 'R':
+    case 'W':  // waking, before Linux 4.14
+      return TaskState::kRunning;
+    case 'S':
+    case 'P':  // parked
+    case 'K':  // in a wait that only being killed ends
+      return TaskState::kSleeping;
+    case 'D':
+      return TaskState::kBlocked;
+    case 'T':
+      return TaskState::kStopped;
+    case 't':
+      return TaskState::kTraced;
+    case 'I':
+      return TaskState::kIdle;
+    case 'Z':
+      return TaskState::kZombie;
+    case 'X':
+    case 'x':
+      return TaskState::kDead;
+    default:
+      return {};
+  }
+}
+
+std::optional<TaskState> task_state(pid_t id) {
+  const auto text = base::read_small_file(fmt::format("/proc/{}/stat", id));
+  if (!text) return {};
+  return parse_task_state(*text);
+}
+
+size_t thread_count(pid_t pid) {
+  struct stat status {};
+  // A link for each thread, beside those of the folder and its parent.
+  if (::stat(fmt::format("/proc/{}/task", pid).c_str(), &status) != 0 || status.st_nlink < 2) return 0;
+  return status.st_nlink - 2;
+}
+
+CpuTimes& CpuTimes::operator+=(const CpuTimes& other) {
+  user += other.user;
+  system += other.system;
+  idle += other.idle;
+  waiting += other.waiting;
+  interrupts += other.interrupts;
+  steal += other.steal;
+  return *this;
+}
+
+std::vector<CpuTime> parse_cpu_times(std::string_view stat, double ticks_a_second) {
+  std::vector<CpuTime> found;
+  while (!stat.empty()) {
+    // cpuN user nice system idle iowait irq softirq steal guest guest_nice; user and nice include guest and guest_nice
+    auto line = next_line(stat);
+    CpuTime cpu;
+    if (!line.starts_with("cpu")) continue;
+    line.remove_prefix(3);
+    if (!take_number(line, cpu.cpu, 10, ' ')) continue;
+    double seconds[8]{};
+    for (double& each : seconds) {
+      auto word = next_word(line);
+      uint64_t ticks = 0;
+      if (take_number(word, ticks, 10, 0)) each = static_cast<double>(ticks) / ticks_a_second;
+    }
+    cpu.times = {.user = seconds[0] + seconds[1],
+                 .system = seconds[2],
+                 .idle = seconds[3],
+                 .waiting = seconds[4],
+                 .interrupts = seconds[5] + seconds[6],
+                 .steal = seconds[7]};
+    found.push_back(cpu);
+  }
+  return found;
+}
+
+std::vector<CpuTime> cpu_times() {
+  const auto text = base::read_small_file("/proc/stat");
+  if (!text) return {};
+  return parse_cpu_times(*text, static_cast<double>(::sysconf(_SC_CLK_TCK)));
 }
 
 std::optional<MemoryMap> parse_map_line(std::string_view line) {

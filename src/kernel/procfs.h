@@ -12,7 +12,8 @@ namespace tephra::kernel {
 
 // What /proc tells. A process may vanish between any two calls, so absence is an empty answer, never an error.
 
-std::vector<pid_t> all_processes();
+// `root`: a folder that plays the machine in tests.
+std::vector<pid_t> all_processes(const std::string& root = {});
 // The threads of a process, in ascending order; empty when it is gone.
 std::vector<pid_t> threads_of(pid_t pid);
 bool process_exists(pid_t pid);
@@ -23,8 +24,46 @@ struct TaskStatus {
   pid_t ppid = 0;
 };
 std::optional<TaskStatus> task_status(pid_t tid);
+
+enum class TaskState {
+  kRunning,  // or ready to run
+  kSleeping,
+  kBlocked,  // in a wait that signals do not end, mostly for a disk
+  kStopped,
+  kTraced,  // stopped by a debugger
+  kIdle,    // a kernel thread without work
+  kZombie,  // ended, its parent has not asked for its status
+  kDead,
+};
+// Of a process's first thread, or of any thread; nothing when it is gone.
+std::optional<TaskState> task_state(pid_t id);
+// The same from the text of /proc/PID/stat.
+std::optional<TaskState> parse_task_state(std::string_view stat);
+
+// How many threads a process has, without reading their names; 0 when it is gone.
+size_t thread_count(pid_t pid);
+
 // CPU time a process used so far, or a thread where `id` is one.
 std::optional<double> cpu_seconds(pid_t id);
+
+// What CPUs did since the machine started, in seconds.
+struct CpuTimes {
+  double user = 0;  // guests and low priority included
+  double system = 0;
+  double idle = 0;
+  double waiting = 0;     // idle, while a disk works for a task of this CPU
+  double interrupts = 0;  // hard and soft
+  double steal = 0;       // wanted to run, while the hypervisor ran something else
+  double total() const { return user + system + idle + waiting + interrupts + steal; }
+  CpuTimes& operator+=(const CpuTimes& other);
+};
+struct CpuTime {
+  int cpu = 0;
+  CpuTimes times;
+};
+// One for each CPU that is online, from /proc/stat.
+std::vector<CpuTime> cpu_times();
+std::vector<CpuTime> parse_cpu_times(std::string_view stat, double ticks_a_second);
 
 struct MemoryMap {
   uint64_t start = 0;

@@ -3,6 +3,9 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <atomic>
+#include <thread>
+
 namespace tephra::kernel {
 namespace {
 
@@ -46,6 +49,48 @@ TEST(Procfs, KnowsThisProcess) {
   EXPECT_FALSE(threads_of(::getpid()).empty());
   EXPECT_FALSE(task_status(0x7ffffff0).has_value());
   EXPECT_TRUE(threads_of(0x7ffffff0).empty());
+}
+
+TEST(Procfs, ReadsTaskStates) {
+  EXPECT_EQ(parse_task_state("5 (a) R 1"), TaskState::kRunning);
+  EXPECT_EQ(parse_task_state("5 (a) Z) t 1 2 3"), TaskState::kTraced) << "a name may look like fields";
+  EXPECT_EQ(parse_task_state("5 (a) D 1"), TaskState::kBlocked);
+  EXPECT_EQ(parse_task_state("5 (a) T 1"), TaskState::kStopped);
+  EXPECT_EQ(parse_task_state("5 (a) Z 1"), TaskState::kZombie);
+  EXPECT_EQ(parse_task_state("5 (a) X 1"), TaskState::kDead);
+  EXPECT_EQ(parse_task_state("5 (a) S 1"), TaskState::kSleeping);
+  for (const char* text : {"", "5", "5 (a)", "5 (a) ", "5 (a)R", "5 (a) ?"}) {
+    EXPECT_FALSE(parse_task_state(text).has_value()) << text;
+  }
+  EXPECT_EQ(task_state(::getpid()), TaskState::kRunning);
+  EXPECT_FALSE(task_state(0x7ffffff0).has_value());
+}
+
+TEST(Procfs, ReadsCpuTimes) {
+  const auto cpus = parse_cpu_times("cpu  9 9 9 9\ncpu0 100 10 20 300 40 5 6 7 8 9\ncpu3 1 2 3\nintr 5\ncpux 1\n", 100);
+  ASSERT_EQ(cpus.size(), 2u);
+  EXPECT_EQ(cpus[0].cpu, 0);
+  EXPECT_DOUBLE_EQ(cpus[0].times.user, 1.1);
+  EXPECT_DOUBLE_EQ(cpus[0].times.system, 0.2);
+  EXPECT_DOUBLE_EQ(cpus[0].times.idle, 3);
+  EXPECT_DOUBLE_EQ(cpus[0].times.waiting, 0.4);
+  EXPECT_DOUBLE_EQ(cpus[0].times.interrupts, 0.11);
+  EXPECT_DOUBLE_EQ(cpus[0].times.steal, 0.07);
+  EXPECT_DOUBLE_EQ(cpus[0].times.total(), 4.88);
+  EXPECT_EQ(cpus[1].cpu, 3);
+  EXPECT_EQ(cpu_times().size(), online_cpus().size());
+}
+
+TEST(Procfs, CountsThreads) {
+  const size_t before = thread_count(::getpid());
+  EXPECT_EQ(before, threads_of(::getpid()).size());
+  std::atomic<bool> done = false;
+  std::thread other([&] { done.wait(false); });
+  EXPECT_EQ(thread_count(::getpid()), before + 1);
+  done = true;
+  done.notify_all();
+  other.join();
+  EXPECT_EQ(thread_count(0x7ffffff0), 0u);
 }
 
 }  // namespace
