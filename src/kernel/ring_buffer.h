@@ -26,6 +26,16 @@ struct Pending {
   void copy(size_t offset, std::byte* to, size_t count) const;
 };
 
+// The whole records of a ring that is written backwards and overwrites itself, newest first: the kernel lets `head`
+// fall from 0, and records are read forwards from there. `ring` is all its memory, a power of two. The oldest record,
+// of which a part may be overwritten, is left out.
+Pending whole_records(base::Bytes ring, uint64_t head);
+
+// Comes back when every record that was begun before the call is finished. After pause_output this makes the memory of
+// the paused rings stand still; a record under way on another CPU at that time is not stopped by it. Takes some
+// milliseconds, so call it once for all rings.
+void wait_for_writers();
+
 // The memory a perf event writes its records to, shared with the kernel. One reader, no locks.
 class RingBuffer {
  public:
@@ -36,14 +46,22 @@ class RingBuffer {
 
   // Maps the ring of an open event; `bytes` is a power of two of at least a page. False: errno says why.
   bool map(int event_fd, size_t bytes);
+  // The same for an event with write_backward: the kernel overwrites the oldest records and never waits for us.
+  // Use snapshot(), not pending() and release().
+  bool map_overwritten(int event_fd, size_t bytes);
 
   size_t capacity() const { return capacity_; }
   // What the kernel has finished writing and we have not released.
   Pending pending() const;
   // Gives the space up to `head` back to the kernel.
   void release(uint64_t head);
+  // The whole records of an overwritten ring, newest first. They stay as they are while output to the ring is paused
+  // (see wait_for_writers); else the oldest of them may be overwritten at any moment.
+  Pending snapshot() const;
 
  private:
+  bool map(int event_fd, size_t bytes, bool writable);
+
   perf_event_mmap_page* control_ = nullptr;
   const std::byte* data_ = nullptr;
   size_t capacity_ = 0;
