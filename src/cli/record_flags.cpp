@@ -317,11 +317,11 @@ void RecordFlags::declare(CLI::App& parser) {
   parser.add_flag("-v,--verbose", verbose, "print what recording cost");
   // What perf needs and tephra always does.
   parser.option_defaults()->group("Taken for perf's sake, always so here");
-  parser.add_flag("-T,--timestamp", "times of samples");
-  parser.add_flag("-P,--period", "periods of samples");
-  parser.add_flag("--sample-cpu", "CPUs of samples");
-  parser.add_flag("-B,--no-buildid", "no search for build ids at the end: they come with the records");
-  parser.add_flag("-N,--no-buildid-cache", "no copies of programs");
+  parser.add_flag("-T,--timestamp", perf_flags, "times of samples");
+  parser.add_flag("-P,--period", perf_flags, "periods of samples");
+  parser.add_flag("--sample-cpu", perf_flags, "CPUs of samples");
+  parser.add_flag("-B,--no-buildid", perf_flags, "no search for build ids at the end: they come with the records");
+  parser.add_flag("-N,--no-buildid-cache", perf_flags, "no copies of programs");
   parser.option_defaults()->group("Options");
 }
 

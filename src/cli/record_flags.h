@@ -54,6 +54,7 @@ struct RecordFlags {
   bool all_cgroups = false;
   bool overwrite = false;
   bool timestamp_names = false;
+  bool perf_flags = false;  // any of those that ask perf for what is always so here
   bool quiet = false;
   bool verbose = false;
 

@@ -127,7 +127,7 @@ base::Result<std::string> Flight::write(const OutputSettings& where, std::span<c
   TEPHRA_CHECK_OK(output.publish());
   std::vector<Feature> features(last.begin(), last.end());
   if (seen.samples > 0) features.push_back(sample_time_feature(seen.first_time, seen.last_time));
-  TEPHRA_CHECK_OK(output.finish(events_->file_events(), features));
+  TEPHRA_CHECK_OK(output.finish(features));
 
   counts_.samples += seen.samples;
   counts_.throttled += seen.throttled;

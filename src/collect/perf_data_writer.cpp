@@ -85,19 +85,23 @@ PerfDataWriter::~PerfDataWriter() {
   if (fd_ && !published_ && !temporary_.empty()) ::unlink(temporary_.c_str());
 }
 
-base::Status PerfDataWriter::write_start(std::span<const FileEvent> events, std::span<const Feature> features) {
-  std::string out(sizeof(FileHeader), '\0');
+FileSection PerfDataWriter::put_events(std::string& out, uint64_t offset, std::span<const FileEvent> events) {
   std::vector<FileSection> id_sections;
   for (const FileEvent& event : events) {
-    id_sections.push_back({out.size(), event.ids.size() * sizeof(uint64_t)});
+    id_sections.push_back({offset + out.size(), event.ids.size() * sizeof(uint64_t)});
     for (const uint64_t id : event.ids) put(out, id);
   }
-  attrs_offset_ = out.size();
+  const uint64_t begin = out.size();
   for (size_t i = 0; i < events.size(); ++i) {
     put(out, events[i].attr, kernel::kAttrSize);
     put(out, id_sections[i]);
   }
-  attrs_size_ = out.size() - attrs_offset_;
+  return {offset + begin, out.size() - begin};
+}
+
+base::Status PerfDataWriter::write_start(std::span<const FileEvent> events, std::span<const Feature> features) {
+  std::string out(sizeof(FileHeader), '\0');
+  attrs_ = put_events(out, 0, events);
   for (const Feature& feature : features) {
     sections_[feature.bit] = {out.size(), feature.content.size()};
     out += feature.content;
@@ -106,7 +110,7 @@ base::Status PerfDataWriter::write_start(std::span<const FileEvent> events, std:
   data_offset_ = out.size();
   out += table();
   FileHeader header;
-  header.attrs = {attrs_offset_, attrs_size_};
+  header.attrs = attrs_;
   header.data = {data_offset_, 0};
   std::memcpy(out.data(), &header, sizeof header);
   TEPHRA_CHECK_OK(append(base::as_bytes(out)));
@@ -177,13 +181,15 @@ base::Status PerfDataWriter::commit(std::string_view last_record, std::string_vi
   iovec part{out.data(), out.size()};
   TEPHRA_CHECK_OK(write_parts(std::span(&part, 1)));
   FileHeader header;
+  header.attrs = attrs_;
   header.data = {data_offset_, data_end - data_offset_};
   header.features[0] = 1;
   for (const auto& [bit, section] : sections_) header.features[bit / 64] |= uint64_t{1} << (bit % 64);
-  const auto* from = reinterpret_cast<const char*>(&header) + offsetof(FileHeader, data);
-  const size_t size = sizeof header - offsetof(FileHeader, data);
+  constexpr size_t kChanging = offsetof(FileHeader, attrs);
+  const auto* from = reinterpret_cast<const char*>(&header) + kChanging;
+  const size_t size = sizeof header - kChanging;
   // One write within one page: it is seen whole or not at all.
-  if (::pwrite(fd_.get(), from, size, offsetof(FileHeader, data)) != static_cast<ssize_t>(size)) return fail(errno);
+  if (::pwrite(fd_.get(), from, size, kChanging) != static_cast<ssize_t>(size)) return fail(errno);
   committed_ = end_;
   return {};
 }
@@ -215,6 +221,7 @@ base::Status PerfDataWriter::publish() {
 
 base::Status PerfDataWriter::finish(std::span<const Feature> features) {
   const auto earlier = sections_;
+  const FileSection earlier_attrs = attrs_;
   for (const Feature& feature : features) sections_[feature.bit] = {};
   const uint64_t tail_offset = end_ + table().size();
   std::string tail;
@@ -223,8 +230,9 @@ base::Status PerfDataWriter::finish(std::span<const Feature> features) {
     tail += feature.content;
     tail.resize((tail.size() + 7) / 8 * 8);
   }
+  if (!last_events_.empty()) attrs_ = put_events(tail, tail_offset, last_events_);
   auto status = commit({}, tail);
-  if (!status) sections_ = earlier;
+  if (!status) sections_ = earlier, attrs_ = earlier_attrs;
   return status;
 }
 

@@ -44,6 +44,8 @@ class PerfDataWriter final : public RecordWriter {
   base::Status end_round() override;
   // Gives the file its name; a file that had it before is renamed to NAME.old, as perf does.
   base::Status publish();
+  // The events with ids that came up while recording, for finish() to write.
+  void replace_events(std::vector<FileEvent> events) { last_events_ = std::move(events); }
   // May also be tried after a failure: cutting the file back may have made room.
   base::Status finish(std::span<const Feature> features) override;
   // Gives a published file another name. False: there is a file of that name already.
@@ -58,6 +60,8 @@ class PerfDataWriter final : public RecordWriter {
 
  private:
   PerfDataWriter() = default;
+  // Appends ids and attributes to `out`, which will stand at `offset` of the file. Where the attributes are.
+  static FileSection put_events(std::string& out, uint64_t offset, std::span<const FileEvent> events);
   base::Status write_start(std::span<const FileEvent> events, std::span<const Feature> features);
   base::Status write_parts(std::span<iovec> parts);
   base::Status fail(int error_number);
@@ -73,8 +77,8 @@ class PerfDataWriter final : public RecordWriter {
   bool replaced_ = false;  // an earlier file is now NAME.old
   bool broken_ = false;
   std::map<int, FileSection> sections_;
-  uint64_t attrs_offset_ = 0;
-  uint64_t attrs_size_ = 0;
+  FileSection attrs_;
+  std::vector<FileEvent> last_events_;
   uint64_t data_offset_ = 0;
   uint64_t end_ = 0;        // where the next byte goes
   uint64_t committed_ = 0;  // end of the last table

@@ -23,7 +23,7 @@
 #include "kernel/privileges.h"
 #include "kernel/procfs.h"
 #include "kernel/workload.h"
-#include "stream/recording_facts.h"
+#include "stream/recorder_facts.h"
 
 namespace tephra::collect {
 namespace {
@@ -67,6 +67,7 @@ class Recorder {
   base::Status conclude();
   base::Status conclude_flight();
   base::Status tell_last_losses();
+  base::Status finish_file();
   void end_program();
   base::Error salvage(base::Error error);
   RecordSummary summary() const;
@@ -74,7 +75,7 @@ class Recorder {
 
   std::vector<Feature> first_features() const;
   std::vector<Feature> last_features() const;
-  stream::RecordingFacts facts() const;
+  stream::RecorderFacts facts() const;
 
   bool starts_later() const { return options_.delay_s.has_value(); }
   std::vector<int> cpus() const { return {events_->rings().cpus().begin(), events_->rings().cpus().end()}; }
@@ -187,7 +188,7 @@ std::vector<Feature> Recorder::first_features() const {
   auto features = start_features(events_->file_events(), options_.command_line, support_.clockid);
   features.push_back(build_id_feature(kernel_id_, {}));
   features.insert(features.end(), tracing_formats_.begin(), tracing_formats_.end());
-  features.push_back(facts_feature(facts()));
+  features.push_back(recorder_facts_feature(facts()));
   return features;
 }
 
@@ -358,7 +359,7 @@ base::Status Recorder::hear_control() {
 base::Status Recorder::drain() {
   if (flight_) return flight_->drain();
   TEPHRA_CHECK_OK(drain_->pass());
-  if (output_->ended()) stop_ = true;
+  if (output_->full()) stop_ = true;
   return {};
 }
 
@@ -384,7 +385,7 @@ base::Status Recorder::follow_tasks() {
 base::Status Recorder::rotate() {
   if (!output_ || !(rotate_now_ || output_->rotation_due(Clock::now()))) return {};
   rotate_now_ = false;
-  TEPHRA_CHECK_OK(output_->finish(events_->file_events(), last_features()));
+  TEPHRA_CHECK_OK(finish_file());
   note("switched to a new file; the last is " + output_->last_path());
   TEPHRA_CHECK_OK(output_->begin_next(events_->file_events(), first_features()));
   TEPHRA_CHECK_OK(synthesize());
@@ -393,6 +394,12 @@ base::Status Recorder::rotate() {
 
 void Recorder::tick() {
   next_tick_ = Clock::now() + kTick;
+  if (output_ && output_->reader_gone()) stop_ = true;
+  if (output_ && options_.output.max_bytes) {
+    uint64_t tail = 0;
+    for (const Feature& feature : last_features()) tail += feature.content.size() + 8;
+    output_->reserve_tail(tail);
+  }
   if (!on_progress_) return;
   Progress progress{elapsed(), counts().samples, counts().lost, output_ ? output_->bytes() : 0};
   progress.flight = flight_.has_value();
@@ -400,8 +407,8 @@ void Recorder::tick() {
   on_progress_(progress);
 }
 
-stream::RecordingFacts Recorder::facts() const {
-  stream::RecordingFacts facts;
+stream::RecorderFacts Recorder::facts() const {
+  stream::RecorderFacts facts;
   facts.recorder_pid = ::getpid();
   facts.recorder_cpu_seconds = meter_.own_cpu_seconds();
   facts.wakeups = wakeups_;
@@ -415,12 +422,18 @@ stream::RecordingFacts Recorder::facts() const {
 }
 
 std::vector<Feature> Recorder::last_features() const {
-  std::vector<Feature> features{facts_feature(facts())};
+  std::vector<Feature> features{recorder_facts_feature(facts())};
   if (flight_) return features;
   features.push_back(build_id_feature(kernel_id_, drain_->files()));
   const RecordCounts& seen = counts();
   if (seen.samples > 0) features.push_back(sample_time_feature(seen.first_time, seen.last_time));
   return features;
+}
+
+base::Status Recorder::finish_file() {
+  // Tasks that were attached meanwhile have events with ids of their own.
+  if (tasks_ && tasks_->scans()) output_->replace_events(events_->file_events());
+  return output_->finish(last_features());
 }
 
 // The kernel reports a loss with the next record that finds room. The last losses have no next record.
@@ -440,7 +453,7 @@ base::Status Recorder::conclude() {
   seconds_ = elapsed();
   TEPHRA_CHECK_OK(drain_->pass());
   TEPHRA_CHECK_OK(tell_last_losses());
-  TEPHRA_CHECK_OK(output_->finish(events_->file_events(), last_features()));
+  TEPHRA_CHECK_OK(finish_file());
   if (on_progress_) on_progress_({.finished = true});
   return {};
 }

@@ -223,6 +223,10 @@ std::optional<RecordingOutput::Clock::time_point> RecordingOutput::rotation_time
 
 bool RecordingOutput::reader_gone() { return pipe_ && pipe_->reader_gone(); }
 
+void RecordingOutput::replace_events(std::vector<FileEvent> events) {
+  if (file_) file_->replace_events(std::move(events));
+}
+
 base::Status RecordingOutput::finish(std::span<const Feature> features) {
   if (pipe_) return pipe_->finish(features);
   if (!file_) return {};

@@ -87,6 +87,7 @@ class RecordingOutput {
   bool rotation_due(Clock::time_point now) const;
   // When rotation_due may become true by time alone.
   std::optional<Clock::time_point> rotation_time() const;
+  bool rotates() const { return settings_.rotation.has_value() && !is_pipe(); }
   bool rotates_on_signal() const { return settings_.rotation && settings_.rotation->on_signal; }
 
   // What finish() will add, for the size limit. Call it when it has grown.
@@ -98,6 +99,8 @@ class RecordingOutput {
   // The recording has to end, for one of the two reasons above.
   bool ended() { return full() || reader_gone(); }
 
+  // The events with ids that came up since the file was begun, for finish(). A pipe cannot tell them any more.
+  void replace_events(std::vector<FileEvent> events);
   // Ends the current file with sections known only now, gives it its final name, and deletes the oldest file where
   // there are too many.
   base::Status finish(std::span<const Feature> features);

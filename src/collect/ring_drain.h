@@ -29,6 +29,7 @@ class RingDrain {
   RecordCounts& counts() { return counts_; }
   const RecordCounts& counts() const { return counts_; }
   BuildIds& files() { return files_; }
+  const BuildIds& files() const { return files_; }
 
   // Times a write took so long that the rings could have filled meanwhile.
   uint64_t late_writes() const { return late_writes_; }
