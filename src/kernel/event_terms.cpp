@@ -13,10 +13,9 @@ namespace {
 
 constexpr std::array<std::string_view, 6> kCommonTerms{"config", "config1", "config2", "freq", "name", "period"};
 // What perf takes for one event and tephra for the whole recording.
-constexpr std::array<std::string_view, 16> kRecordingTerms{
-    "branch_type",     "call-graph", "stack-size",   "max-stack",     "time",    "inherit",
-    "no-inherit",      "overwrite",  "no-overwrite", "driver-config", "percore", "aux-output",
-    "aux-sample-size", "nr",         "metric-id",    "aux-action"};
+constexpr std::array<std::string_view, 9> kRecordingTerms{"branch_type", "call-graph",   "inherit",
+                                                          "max-stack",   "no-inherit",   "overwrite",
+                                                          "stack-size",  "no-overwrite", "time"};
 
 template <class List>
 bool holds(const List& list, std::string_view name) {
@@ -62,7 +61,7 @@ base::Status apply_common(EventSpec& event, const EventTerm& term) {
 base::Error unknown_term(const EventSpec& event, const EventTerm& term, const std::vector<std::string>& known) {
   if (holds(kRecordingTerms, term.name)) {
     return base::usage_error("cannot set for one event", event.name, term.name,
-                             "tephra takes it for the whole recording, as an option.");
+                             "The options of the recording hold for all its events.");
   }
   std::string list;
   for (const std::string& each : known) list += (list.empty() ? "" : ", ") + each;
