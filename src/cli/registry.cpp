@@ -5,6 +5,7 @@
 namespace tephra::cli {
 
 // Each command is one file, which defines its entry; this list is the only other place that names it.
+extern const Command kDoctorCommand;
 extern const Command kFlameCommand;
 extern const Command kFoldCommand;
 extern const Command kProfileCommand;
@@ -13,8 +14,8 @@ extern const Command kReportCommand;
 extern const Command kScriptCommand;
 
 std::span<const Command> commands() {
-  static const std::array kCommands{kProfileCommand, kRecordCommand, kReportCommand,
-                                    kFlameCommand,   kFoldCommand,   kScriptCommand};
+  static const std::array kCommands{kProfileCommand, kRecordCommand, kReportCommand, kFlameCommand,
+                                    kFoldCommand,    kScriptCommand, kDoctorCommand};
   return kCommands;
 }
 
