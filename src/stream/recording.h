@@ -1,6 +1,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -9,6 +10,7 @@
 #include "model/profile.h"
 #include "model/quality.h"
 #include "stream/event_layout.h"
+#include "stream/recorder_facts.h"
 
 namespace tephra::stream {
 
@@ -34,6 +36,7 @@ struct Recording {
   std::vector<FileBuildId> build_ids;
   base::Bytes tracing_data;  // formats of tracepoints; empty when none were recorded
   model::RecordingFacts facts;
+  std::optional<RecorderFacts> recorder;  // what tephra's recorder told about itself
   model::Quality quality;  // what the reader of the file found wrong
 };
 
