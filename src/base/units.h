@@ -4,6 +4,8 @@
 #include <string>
 #include <string_view>
 
+#include "base/result.h"
+
 namespace tephra::base {
 
 // Numbers as people read them. All of it is plain ASCII and does not depend on the locale.
@@ -22,5 +24,11 @@ std::string duration_text(uint64_t nanoseconds);
 
 // A value in its event's unit: a duration for "ns", bytes for "bytes", else a number with separators.
 std::string quantity(uint64_t value, std::string_view unit);
+
+// Bytes of a size as perf's options take it: a whole number and one of B, K, M, G. Errors are of the command line.
+Result<uint64_t> parse_size(std::string_view text);
+
+// Seconds of a duration: a positive number and one of s, m, h, d ("1.5h").
+Result<double> parse_duration(std::string_view text);
 
 }  // namespace tephra::base

@@ -45,5 +45,29 @@ TEST(Units, QuantityFollowsTheUnit) {
   EXPECT_EQ(quantity(2048, "count"), "2,048");
 }
 
+TEST(Units, ParsesSizes) {
+  EXPECT_EQ(*parse_size("0B"), 0u);
+  EXPECT_EQ(*parse_size("512B"), 512u);
+  EXPECT_EQ(*parse_size("10K"), 10240u);
+  EXPECT_EQ(*parse_size("10M"), 10u << 20);
+  EXPECT_EQ(*parse_size("17179869183G"), 17179869183u * (uint64_t{1} << 30));
+  for (const char* wrong : {"", "M", "10", "10m", "10MB", "1.5M", "-1M", "+1M", " 1M", "1 M", "17179869184G",
+                            "99999999999999999999B", "0x10K"}) {
+    EXPECT_FALSE(parse_size(wrong).ok()) << wrong;
+  }
+  EXPECT_EQ(parse_size("10").error().kind, Error::Kind::kUsage);
+}
+
+TEST(Units, ParsesDurations) {
+  EXPECT_EQ(*parse_duration("5s"), 5.0);
+  EXPECT_EQ(*parse_duration("0.5s"), 0.5);
+  EXPECT_EQ(*parse_duration("10m"), 600.0);
+  EXPECT_EQ(*parse_duration("1h"), 3600.0);
+  EXPECT_EQ(*parse_duration("2d"), 172800.0);
+  for (const char* wrong : {"", "s", "5", "5M", "5ms", "0s", "-5s", "infs", "nans", "1e308d", "5 s", " 5s"}) {
+    EXPECT_FALSE(parse_duration(wrong).ok()) << wrong;
+  }
+}
+
 }  // namespace
 }  // namespace tephra::base

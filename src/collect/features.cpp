@@ -1,6 +1,5 @@
 #include "collect/features.h"
 
-#include <sys/utsname.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -8,56 +7,18 @@
 #include <set>
 
 #include "base/file.h"
+#include "collect/put.h"
+#include "collect/machine_features.h"
 #include "kernel/perf_event.h"
-#include "kernel/procfs.h"
 #include "kernel/tracefs.h"
 #include "stream/perf_file.h"
 
 namespace tephra::collect {
 namespace {
 
-template <class T>
-void put(std::string& out, const T& value) {
-  out.append(reinterpret_cast<const char*>(&value), sizeof value);
-}
-
-// Text as perf stores it: its length, then the bytes padded with NULs to 64.
-void put_text(std::string& out, std::string_view text) {
-  const size_t padded = (text.size() + 1 + 63) / 64 * 64;
-  put(out, static_cast<uint32_t>(padded));
-  out += text;
-  out.append(padded - text.size(), '\0');
-}
-
 Feature text_feature(int bit, std::string_view text) {
   Feature feature{bit, {}};
   put_text(feature.content, text);
-  return feature;
-}
-
-// The value of the first line `field : value` of a file of /proc.
-std::string proc_field(const std::string& path, std::string_view field) {
-  const auto text = base::read_small_file(path);
-  if (!text) return {};
-  const size_t at = text->find(field);
-  if (at == std::string::npos) return {};
-  const size_t colon = text->find(':', at);
-  const size_t begin = text->find_first_not_of(" \t", colon + 1);
-  const size_t end = text->find('\n', begin);
-  if (colon == std::string::npos || begin == std::string::npos || end == std::string::npos) return {};
-  return text->substr(begin, end - begin);
-}
-
-Feature cpu_count_feature() {
-  Feature feature{stream::kFeatureCpuCount, {}};
-  put(feature.content, static_cast<uint32_t>(kernel::present_cpu_count()));
-  put(feature.content, static_cast<uint32_t>(kernel::online_cpus().size()));
-  return feature;
-}
-
-Feature total_memory_feature() {
-  Feature feature{stream::kFeatureTotalMemory, {}};
-  put(feature.content, static_cast<uint64_t>(::strtoull(proc_field("/proc/meminfo", "MemTotal").c_str(), nullptr, 10)));
   return feature;
 }
 
@@ -80,6 +41,37 @@ Feature event_description_feature(std::span<const FileEvent> events) {
     for (const uint64_t id : event.ids) put(out, id);
   }
   return feature;
+}
+
+// Events that are counted together: for each group its first event, by place, and how many they are.
+std::vector<Feature> group_description_feature(std::span<const FileEvent> events) {
+  struct Group {
+    uint32_t leader;
+    uint32_t members;
+  };
+  std::vector<Group> groups;
+  for (size_t at = 0; at < events.size();) {
+    size_t end = at + 1;
+    while (events[at].group >= 0 && end < events.size() && events[end].group == events[at].group) ++end;
+    if (end - at > 1) groups.push_back({static_cast<uint32_t>(at), static_cast<uint32_t>(end - at)});
+    at = end;
+  }
+  if (groups.empty()) return {};
+  Feature feature{stream::kFeatureGroupDescription, {}};
+  put(feature.content, static_cast<uint32_t>(groups.size()));
+  for (const Group& group : groups) {
+    put_text(feature.content, "{anon_group}");
+    put(feature.content, group.leader);
+    put(feature.content, group.members);
+  }
+  return {feature};
+}
+
+std::vector<Feature> branch_stack_feature(std::span<const FileEvent> events) {
+  const bool any = std::any_of(events.begin(), events.end(), [](const FileEvent& event) {
+    return (event.attr.sample_type & PERF_SAMPLE_BRANCH_STACK) != 0;
+  });
+  return any ? std::vector<Feature>{{stream::kFeatureBranchStack, {}}} : std::vector<Feature>{};
 }
 
 uint64_t now(clockid_t clock) {
@@ -152,19 +144,13 @@ void put_event_formats(std::string& out, const std::string& root, std::span<cons
 
 std::vector<Feature> start_features(std::span<const FileEvent> events, std::span<const std::string> command_line,
                                     bool monotonic_clock) {
-  utsname machine{};
-  ::uname(&machine);
-  std::vector<Feature> features{
-      text_feature(stream::kFeatureHostname, machine.nodename),
-      text_feature(stream::kFeatureOsRelease, machine.release),
-      text_feature(stream::kFeatureVersion, "tephra " TEPHRA_VERSION),
-      text_feature(stream::kFeatureArch, machine.machine),
-      cpu_count_feature(),
-      text_feature(stream::kFeatureCpuDescription, proc_field("/proc/cpuinfo", "model name")),
-      total_memory_feature(),
-      command_line_feature(command_line),
-      event_description_feature(events),
-  };
+  std::vector<Feature> features = machine_features();
+  features.push_back(text_feature(stream::kFeatureVersion, "tephra " TEPHRA_VERSION));
+  features.push_back(command_line_feature(command_line));
+  features.push_back(event_description_feature(events));
+  for (auto& more : {group_description_feature(events), branch_stack_feature(events)}) {
+    features.insert(features.end(), more.begin(), more.end());
+  }
   if (monotonic_clock) {
     features.push_back(clock_id_feature());
     features.push_back(clock_data_feature());
@@ -177,6 +163,10 @@ Feature sample_time_feature(uint64_t first, uint64_t last) {
   put(feature.content, first);
   put(feature.content, last);
   return feature;
+}
+
+Feature recorder_facts_feature(const stream::RecorderFacts& facts) {
+  return {stream::kFeatureTephraFacts, stream::print_facts(facts)};
 }
 
 Feature build_id_feature(const model::BuildId& kernel, const BuildIds& files) {

@@ -8,15 +8,19 @@
 #include <vector>
 
 #include "base/result.h"
-#include "collect/perf_data_writer.h"
+#include "collect/record_writer.h"
 #include "kernel/event_names.h"
 #include "model/build_id.h"
+#include "stream/recorder_facts.h"
 
 namespace tephra::collect {
 
-// What is known about the machine and the recording before it starts.
+// What is known about the machine and the recording before it starts, also which events are groups.
 std::vector<Feature> start_features(std::span<const FileEvent> events, std::span<const std::string> command_line,
                                     bool monotonic_clock);
+
+// Ours; written at the start with what is known and replaced at the end.
+Feature recorder_facts_feature(const stream::RecorderFacts& facts);
 
 Feature sample_time_feature(uint64_t first, uint64_t last);
 

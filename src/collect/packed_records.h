@@ -36,11 +36,11 @@ class RecordPacker {
   uint64_t bytes_out() const { return bytes_out_; }
 
  private:
-  base::Status pack_step(base::Bytes bytes, std::string& out);
+  base::Status end_step(std::string& out);
 
   base::ZstdCompressor zstd_;
   int level_;
-  uint64_t step_bytes_ = 0;  // given to the compressor since its last flush
+  std::string packed_;  // what came out of the compressor since its last flush
   uint64_t bytes_in_ = 0;
   uint64_t bytes_out_ = 0;
 };

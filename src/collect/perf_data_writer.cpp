@@ -13,6 +13,7 @@
 
 #include <fmt/format.h>
 
+#include "collect/parts.h"
 #include "kernel/perf_event.h"
 #include "stream/perf_file.h"
 
@@ -41,17 +42,16 @@ std::string folder_of(const std::string& path) {
   return slash == 0 ? "/" : path.substr(0, slash);
 }
 
-// Skips what a short write has taken.
-std::span<iovec> skip_written(std::span<iovec> parts, size_t taken) {
-  while (!parts.empty() && taken >= parts[0].iov_len) {
-    taken -= parts[0].iov_len;
-    parts = parts.subspan(1);
+std::string advice_for(int error_number) {
+  switch (error_number) {
+    case ENOSPC:
+    case EDQUOT:
+      return "Free some space, or write elsewhere with -o FILE.";
+    case EFBIG:
+      return "Raise the limit on file sizes ('ulimit -f'), or record in several files.";
+    default:
+      return "";
   }
-  if (!parts.empty() && taken > 0) {
-    parts[0].iov_base = static_cast<char*>(parts[0].iov_base) + taken;
-    parts[0].iov_len -= taken;
-  }
-  return parts;
 }
 
 }  // namespace
@@ -130,25 +130,20 @@ std::string PerfDataWriter::table() const {
   return out;
 }
 
-base::Status PerfDataWriter::append(base::Bytes bytes) {
-  iovec part{const_cast<std::byte*>(bytes.data()), bytes.size()};
-  return append(std::span(&part, 1));
-}
-
 base::Status PerfDataWriter::append(std::span<iovec> parts) {
   if (broken_) return base::failed("cannot write", path_, "an earlier write failed");
   return write_parts(parts);
 }
 
 base::Status PerfDataWriter::write_parts(std::span<iovec> parts) {
-  parts = skip_written(parts, 0);
+  parts = skip_front(parts, 0);
   while (!parts.empty()) {
     const auto count = static_cast<int>(std::min<size_t>(parts.size(), IOV_MAX));
     const ssize_t wrote = ::pwritev(fd_.get(), parts.data(), count, static_cast<off_t>(end_));
     if (wrote < 0 && errno == EINTR) continue;
     if (wrote <= 0) return fail(wrote < 0 ? errno : ENOSPC);
     end_ += static_cast<uint64_t>(wrote);
-    parts = skip_written(parts, static_cast<size_t>(wrote));
+    parts = skip_front(parts, static_cast<uint64_t>(wrote));
   }
   return {};
 }
@@ -159,9 +154,7 @@ base::Status PerfDataWriter::fail(int error_number) {
   if (regular_ && ::ftruncate(fd_.get(), static_cast<off_t>(committed_)) != 0) {
     // What lies behind the last round is not part of the file for any reader.
   }
-  return base::system_error(
-      "cannot write", path_, error_number,
-      error_number == ENOSPC || error_number == EDQUOT ? "Free some space, or write elsewhere with -o FILE." : "");
+  return base::system_error("cannot write", path_, error_number, advice_for(error_number));
 }
 
 base::Status PerfDataWriter::end_round() {
@@ -181,7 +174,8 @@ base::Status PerfDataWriter::commit(std::string_view last_record, std::string_vi
   std::string out(last_record);
   out += table();
   out += tail;
-  TEPHRA_CHECK_OK(append(base::as_bytes(out)));
+  iovec part{out.data(), out.size()};
+  TEPHRA_CHECK_OK(write_parts(std::span(&part, 1)));
   FileHeader header;
   header.data = {data_offset_, data_end - data_offset_};
   header.features[0] = 1;
@@ -200,18 +194,27 @@ base::Status PerfDataWriter::publish() {
     return {};
   }
   struct stat info {};
-  if (::lstat(path_.c_str(), &info) == 0 && ::rename(path_.c_str(), (path_ + ".old").c_str()) != 0) {
-    return base::system_error("cannot rename the earlier recording", path_, errno);
+  if (::lstat(path_.c_str(), &info) == 0) {
+    if (::rename(path_.c_str(), (path_ + ".old").c_str()) != 0) {
+      return base::system_error("cannot rename the earlier recording", path_, errno);
+    }
+    replaced_ = true;
   }
   const int result = temporary_.empty() ? ::linkat(AT_FDCWD, fmt::format("/proc/self/fd/{}", fd_.get()).c_str(),
                                                    AT_FDCWD, path_.c_str(), AT_SYMLINK_FOLLOW)
                                         : ::rename(temporary_.c_str(), path_.c_str());
-  if (result != 0) return base::system_error("cannot write", path_, errno, "Choose another place with -o FILE.");
+  if (result != 0) {
+    const int why = errno;
+    if (replaced_) ::rename((path_ + ".old").c_str(), path_.c_str());
+    replaced_ = false;
+    return base::system_error("cannot write", path_, why, "Choose another place with -o FILE.");
+  }
   published_ = true;
   return {};
 }
 
 base::Status PerfDataWriter::finish(std::span<const Feature> features) {
+  const auto earlier = sections_;
   for (const Feature& feature : features) sections_[feature.bit] = {};
   const uint64_t tail_offset = end_ + table().size();
   std::string tail;
@@ -220,13 +223,32 @@ base::Status PerfDataWriter::finish(std::span<const Feature> features) {
     tail += feature.content;
     tail.resize((tail.size() + 7) / 8 * 8);
   }
-  return commit({}, tail);
+  auto status = commit({}, tail);
+  if (!status) sections_ = earlier;
+  return status;
+}
+
+base::Result<bool> PerfDataWriter::rename_to(const std::string& path) {
+  int result = ::renameat2(AT_FDCWD, path_.c_str(), AT_FDCWD, path.c_str(), RENAME_NOREPLACE);
+  // Some file systems cannot rename with a condition.
+  if (result != 0 && (errno == EINVAL || errno == ENOSYS)) {
+    struct stat info {};
+    if (::lstat(path.c_str(), &info) == 0) return false;
+    result = ::rename(path_.c_str(), path.c_str());
+  }
+  if (result != 0 && errno == EEXIST) return false;
+  if (result != 0) return base::system_error("cannot rename the recording to", path, errno);
+  path_ = path;
+  replaced_ = false;  // the earlier file keeps the name .old: its own may be in use again
+  return true;
 }
 
 void PerfDataWriter::discard() {
   if (published_ && regular_) ::unlink(path_.c_str());
+  if (replaced_) ::rename((path_ + ".old").c_str(), path_.c_str());
   if (!temporary_.empty() && !published_) ::unlink(temporary_.c_str());
   published_ = false;
+  replaced_ = false;
   temporary_.clear();
   broken_ = true;
 }

@@ -26,7 +26,7 @@ struct FileSection {
 // The data size in the file's header, rewritten with one small write after each round, points at the table; the next
 // round is appended behind it, and the old table becomes a record that readers skip. The sections themselves stand
 // before the data. Nothing but the header is ever overwritten.
-class PerfDataWriter {
+class PerfDataWriter final : public RecordWriter {
  public:
   // Opens an unnamed file in the folder of `path` and writes everything up to the data: header, events, features.
   // Where `path` is something else than a file (a device), it is written to directly.
@@ -35,22 +35,26 @@ class PerfDataWriter {
   PerfDataWriter(PerfDataWriter&&) = default;
   PerfDataWriter& operator=(PerfDataWriter&&) = default;
   // Removes a file that was never published.
-  ~PerfDataWriter();
+  ~PerfDataWriter() override;
 
-  // Appends whole records. After a failure the file is as it was at the end of the last round, and stays so.
-  base::Status append(std::span<iovec> parts);
-  base::Status append(base::Bytes bytes);
-  // Ends a round: what was appended is now part of the file. Nothing happens when nothing was appended.
-  base::Status end_round();
+  // After a failure the file is as it was at the end of the last round, and stays so.
+  base::Status append(std::span<iovec> parts) override;
+  using RecordWriter::append;
+  // What was appended is now part of the file.
+  base::Status end_round() override;
   // Gives the file its name; a file that had it before is renamed to NAME.old, as perf does.
   base::Status publish();
-  // Adds sections known only at the end, or replaces earlier ones. Nothing may be appended after it.
-  base::Status finish(std::span<const Feature> features);
-  // Removes the file.
+  // May also be tried after a failure: cutting the file back may have made room.
+  base::Status finish(std::span<const Feature> features) override;
+  // Gives a published file another name. False: there is a file of that name already.
+  base::Result<bool> rename_to(const std::string& path);
+  // Removes the file; what publish() renamed to NAME.old gets its name back.
   void discard();
 
-  uint64_t bytes() const { return end_; }
-  uint64_t rounds() const { return rounds_; }
+  bool is_file() const { return regular_; }
+  bool published() const { return published_; }
+  uint64_t bytes() const override { return end_; }
+  uint64_t rounds() const override { return rounds_; }
 
  private:
   PerfDataWriter() = default;
@@ -66,6 +70,7 @@ class PerfDataWriter {
   base::FileDescriptor fd_;
   bool regular_ = true;
   bool published_ = false;
+  bool replaced_ = false;  // an earlier file is now NAME.old
   bool broken_ = false;
   std::map<int, FileSection> sections_;
   uint64_t attrs_offset_ = 0;

@@ -145,6 +145,39 @@ TEST_F(PerfDataWriterTest, KeepsTheEarlierFileAsOld) {
   EXPECT_TRUE(content().starts_with("PERFILE2"));
 }
 
+TEST_F(PerfDataWriterTest, DiscardingGivesTheEarlierFileItsNameBack) {
+  ASSERT_TRUE(base::write_file(path(), "earlier"));
+  auto writer = make();
+  ASSERT_TRUE(writer.publish());
+  writer.discard();
+  EXPECT_EQ(content(), "earlier");
+  EXPECT_FALSE(fs::exists(path() + ".old"));
+}
+
+TEST_F(PerfDataWriterTest, DiscardingLeavesAnOlderOldFileAlone) {
+  ASSERT_TRUE(base::write_file(path() + ".old", "older"));
+  auto writer = make();
+  ASSERT_TRUE(writer.publish());
+  writer.discard();
+  EXPECT_FALSE(fs::exists(path()));
+  EXPECT_EQ(content(path() + ".old"), "older");
+}
+
+TEST_F(PerfDataWriterTest, RenamesOnlyToAFreeName) {
+  ASSERT_TRUE(base::write_file(path() + ".1", "other"));
+  auto writer = make();
+  ASSERT_TRUE(writer.publish());
+  const auto taken = writer.rename_to(path() + ".1");
+  ASSERT_TRUE(taken.ok());
+  EXPECT_FALSE(*taken);
+  const auto renamed = writer.rename_to(path() + ".2");
+  ASSERT_TRUE(renamed.ok());
+  EXPECT_TRUE(*renamed);
+  EXPECT_EQ(content(path() + ".1"), "other");
+  EXPECT_TRUE(content(path() + ".2").starts_with("PERFILE2"));
+  EXPECT_FALSE(fs::exists(path()));
+}
+
 TEST_F(PerfDataWriterTest, RefusesFoldersAndPipes) {
   EXPECT_FALSE(PerfDataWriter::create(folder_, {}, {}).ok());
   EXPECT_FALSE(PerfDataWriter::create(folder_ / "none" / "perf.data", {}, {}).ok());

@@ -10,6 +10,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/bytes.h"
 #include "base/result.h"
@@ -92,10 +93,10 @@ class RecordingOutput {
   void reserve_tail(uint64_t bytes) { tail_bytes_ = bytes; }
   // The size limit is reached: finish is all that is left.
   bool full() const { return full_; }
-  // The reader of the pipe went away. Everything appended since is dropped without an error.
-  bool reader_gone() const;
+  // The reader of the pipe went away: ask once a second or so. What is appended afterwards is dropped without an error.
+  bool reader_gone();
   // The recording has to end, for one of the two reasons above.
-  bool ended() const { return full() || reader_gone(); }
+  bool ended() { return full() || reader_gone(); }
 
   // Ends the current file with sections known only now, gives it its final name, and deletes the oldest file where
   // there are too many.
@@ -128,10 +129,16 @@ class RecordingOutput {
 
   explicit RecordingOutput(OutputSettings settings);
   base::Status begin(std::span<const FileEvent> events, std::span<const Feature> features);
-  base::Status write_plain(std::span<iovec> parts);
-  base::Status write_packed(std::span<iovec> parts);
+  base::Status begin_file(std::span<const FileEvent> events, std::span<const Feature> features);
+  base::Status write(std::span<iovec> parts);
+  uint64_t kept_bytes() const;
+  // Bytes that still fit under the size limit.
   uint64_t room() const;
+  // The whole records at the front of `parts` that surely fit.
+  uint64_t fitting(std::span<const iovec> parts) const;
+  std::vector<Feature> with_compression(std::span<const Feature> features) const;
   base::Status name_finished();
+  void keep_under_first_name();
   void delete_oldest();
   void forget_current();
   RecordWriter* writer() const;
@@ -141,10 +148,12 @@ class RecordingOutput {
   std::unique_ptr<PerfDataWriter> file_;
   std::unique_ptr<PerfPipeWriter> pipe_;
   std::optional<RecordPacker> packer_;
+  std::string packed_;
   Clock::time_point begun_;
   uint64_t tail_bytes_ = 0;
   bool full_ = false;
-  uint64_t ring_bytes_in_file_ = 0;
+  uint64_t ring_bytes_ = 0;   // of the current file
+  uint64_t whole_rings_ = 0;  // of them, those of rounds that have ended
   std::deque<FinishedFile> finished_;
   OutputTotals past_;  // of files that are finished
   std::string last_path_;

@@ -136,6 +136,9 @@ bool read_feature(uint32_t feature, Bytes section, stream::Recording& recording)
       return read_command_line(section, recording.facts.command_line);
     case stream::kFeatureEventDescription:
       return read_event_descriptions(section, recording);
+    case stream::kFeatureTephraFacts:
+      recording.recorder = stream::parse_facts(base::as_text(section));
+      return true;
     default:
       return true;
   }

@@ -33,13 +33,20 @@ enum PerfFeature : uint32_t {
   kFeatureArch = 6,
   kFeatureCpuCount = 7,
   kFeatureCpuDescription = 8,
+  kFeatureCpuId = 9,
   kFeatureTotalMemory = 10,
   kFeatureCommandLine = 11,
   kFeatureEventDescription = 12,
+  kFeatureCpuTopology = 13,
+  kFeatureNumaTopology = 14,
+  kFeatureBranchStack = 15,  // no content: the samples carry branch stacks
+  kFeaturePmuMappings = 16,
+  kFeatureGroupDescription = 17,
   kFeatureSampleTime = 21,
   kFeatureClockId = 23,
   kFeatureCompressed = 27,
   kFeatureClockData = 29,
+  kFeatureTephraFacts = 200,  // ours: lines of text, see stream/recorder_facts.h
 };
 inline constexpr uint32_t kFeatureBits = 256;
 

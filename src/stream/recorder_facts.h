@@ -26,7 +26,7 @@ struct RecorderFacts {
   bool operator==(const RecorderFacts&) const = default;
 };
 
-// One line a fact. Control characters and backslashes in values are written as escapes, so a value never breaks a line.
+// One line a fact. A line break in a value is written as \n and a backslash as two, so a value never ends its line.
 std::string print_facts(const RecorderFacts& facts);
 
 // Reads as many lines as make sense. A known key with a value that is no number goes to `others` too; a line without

@@ -1,0 +1,107 @@
+#include "stream/recorder_facts.h"
+
+#include <fmt/format.h>
+
+#include <charconv>
+#include <cmath>
+
+namespace tephra::stream {
+namespace {
+
+constexpr size_t kMaxOthers = 1000;
+
+template <class T>
+bool parse(std::string_view text, std::optional<T>& out) {
+  T number{};
+  const char* end = text.data() + text.size();
+  const auto result = std::from_chars(text.data(), end, number);
+  if (result.ec != std::errc() || result.ptr != end) return false;
+  if constexpr (std::is_floating_point_v<T>) {
+    if (!std::isfinite(number)) return false;
+  }
+  out = number;
+  return true;
+}
+
+bool parse(std::string_view text, std::optional<std::string>& out) {
+  out = text;
+  return true;
+}
+
+// Shortest text that gives the same number again.
+template <class T>
+std::string print(const T& value) {
+  return fmt::format("{}", value);
+}
+
+// The facts with a member of their own, in the order of printing; stops where `visit` returns true.
+template <class Facts, class Visit>
+bool visit_known(Facts& facts, const Visit& visit) {
+  return visit("recorder_pid", facts.recorder_pid) || visit("recorder_cpu_seconds", facts.recorder_cpu_seconds) ||
+         visit("wakeups", facts.wakeups) || visit("steal_seconds", facts.steal_seconds) ||
+         visit("cpu_seconds_total", facts.cpu_seconds_total) || visit("lost_ring_full", facts.lost_ring_full) ||
+         visit("late_writes", facts.late_writes) || visit("engine", facts.engine);
+}
+
+std::string escaped(std::string_view text) {
+  std::string out;
+  for (const char c : text) {
+    if (c == '\n') {
+      out += "\\n";
+    } else if (c == '\\') {
+      out += "\\\\";
+    } else {
+      out += c;
+    }
+  }
+  return out;
+}
+
+std::string unescaped(std::string_view text) {
+  std::string out;
+  for (size_t at = 0; at < text.size(); ++at) {
+    if (text[at] != '\\' || at + 1 == text.size()) {
+      out += text[at];
+    } else {
+      ++at;
+      out += text[at] == 'n' ? '\n' : text[at];
+    }
+  }
+  return out;
+}
+
+void read_line(std::string_view line, RecorderFacts& facts) {
+  const size_t equals = line.find('=');
+  if (equals == std::string_view::npos || equals == 0) return;
+  const std::string_view key = line.substr(0, equals);
+  const std::string value = unescaped(line.substr(equals + 1));
+  const bool known =
+      visit_known(facts, [&](std::string_view name, auto& member) { return name == key && parse(value, member); });
+  if (!known && facts.others.size() < kMaxOthers) facts.others.insert_or_assign(std::string(key), value);
+}
+
+}  // namespace
+
+std::string print_facts(const RecorderFacts& facts) {
+  std::string out;
+  visit_known(facts, [&](std::string_view name, const auto& member) {
+    if (member) out += fmt::format("{}={}\n", name, escaped(print(*member)));
+    return false;
+  });
+  for (const auto& [key, value] : facts.others) out += fmt::format("{}={}\n", key, escaped(value));
+  return out;
+}
+
+RecorderFacts parse_facts(std::string_view text) {
+  RecorderFacts facts;
+  // Sections are padded with NULs.
+  text = text.substr(0, text.find('\0'));
+  while (!text.empty()) {
+    const size_t end = text.find('\n');
+    read_line(text.substr(0, end), facts);
+    text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
+  }
+  return facts;
+}
+
+}  // namespace tephra::stream
