@@ -32,6 +32,12 @@ double share(uint64_t part, uint64_t whole) {
   return whole == 0 ? 0 : static_cast<double>(part) / static_cast<double>(whole);
 }
 
+bool steal_is_notable(const Verdict& verdict) { return verdict.steal.value_or(0) >= kNotableSteal; }
+
+std::string steal_text(const Verdict& verdict) {
+  return fmt::format("the hypervisor took {} of CPU time (steal)", percent(*verdict.steal));
+}
+
 // What is known of each stack, found in one pass over the tree: parents come before children.
 struct StackFacts {
   FrameId outermost;
@@ -188,6 +194,7 @@ class Advisor {
   void advise() {
     advise_on_file();
     advise_on_loss();
+    advise_on_steal();
     advise_on_stacks();
     advise_on_names();
     std::stable_sort(found_.begin(), found_.end(), [](const Found& a, const Found& b) {
@@ -243,6 +250,12 @@ class Advisor {
                       base::with_separators(verdict_.throttled)),
           "Record at a lower rate (-F), or raise kernel.perf_cpu_time_max_percent.");
     }
+  }
+
+  void advise_on_steal() {
+    if (!steal_is_notable(verdict_)) return;
+    add(0, *verdict_.steal, steal_text(verdict_),
+        "Times are longer than the work was; compare shares, or measure while the host is less busy.");
   }
 
   void advise_on_stacks() {
@@ -348,6 +361,9 @@ Verdict judge(const Profile& profile) {
   verdict.lost = profile.quality.lost;
   verdict.throttled = profile.quality.throttled;
   verdict.idle = profile.quality.idle;
+  verdict.own = profile.quality.own;
+  verdict.steal = profile.facts.steal_share;
+  verdict.recorder_cpu_seconds = profile.facts.recorder_cpu_seconds;
   verdict.stacks_truncated = profile.quality[Reason::depth_limit];
   const Findings findings = examine(profile, verdict);
   // Without stacks there is nothing to be whole.
@@ -377,6 +393,11 @@ std::string one_line(const Verdict& verdict) {
   if (verdict.stacks_truncated > 0) text += fmt::format(", {} cut", base::with_separators(verdict.stacks_truncated));
   if (verdict.throttled > 0) text += fmt::format(", throttled {} times", base::with_separators(verdict.throttled));
   if (verdict.idle > 0) text += fmt::format(", {} idle left out", base::with_separators(verdict.idle));
+  if (verdict.own > 0) {
+    text += fmt::format(", {} of tephra itself left out ({})", base::with_separators(verdict.own),
+                        percent(share(verdict.own, verdict.samples + verdict.own)));
+  }
+  if (steal_is_notable(verdict)) text += fmt::format(", {}", steal_text(verdict));
   if (verdict.reasons.contains(model::kReasonNames[static_cast<size_t>(Reason::file_truncated)])) {
     text += ", recording cut off";
   }
@@ -395,6 +416,10 @@ std::string details(const Verdict& verdict) {
   Verdict brief = verdict;
   brief.advice.clear();
   std::string text = one_line(brief) + "\n  stacks by: " + verdict.engine;
+  if (verdict.steal) text += "\n  " + steal_text(verdict);
+  if (verdict.recorder_cpu_seconds) {
+    text += fmt::format("\n  recording used {:.2f} s of CPU time", *verdict.recorder_cpu_seconds);
+  }
   for (const auto& [reason, count] : verdict.reasons) {
     const auto at = std::find(model::kReasonNames.begin(), model::kReasonNames.end(), reason);
     const auto index = static_cast<size_t>(at - model::kReasonNames.begin());

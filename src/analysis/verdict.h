@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -21,6 +22,9 @@ struct Verdict {
   uint64_t lost = 0;
   uint64_t throttled = 0;
   uint64_t idle = 0;
+  uint64_t own = 0;                            // samples of the recorder itself, left out
+  std::optional<double> steal;                 // share of CPU time that the hypervisor took, where it was recorded
+  std::optional<double> recorder_cpu_seconds;  // what recording cost, where it was recorded
   double stacks_rooted = 0;  // share of samples whose stack reaches an outermost frame
   uint64_t stacks_truncated = 0;
   uint64_t caller_unsure = 0;

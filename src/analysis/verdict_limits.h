@@ -17,4 +17,8 @@ inline constexpr Limits kGoodLimits{
 inline constexpr Limits kFairLimits{
     .rooted = 0.75, .named = 0.75, .lost = 0.10, .throttled = 0.10, .truncated = 0.10, .caller_unsure = 0.25};
 
+// From this share of CPU time on, what the hypervisor took is worth a word. It never costs the grade: the samples are
+// right, only the times are longer than the work was.
+inline constexpr double kNotableSteal = 0.005;
+
 }  // namespace tephra::analysis

@@ -47,6 +47,7 @@ class Case {
   }
   // `count` samples without fault.
   Case& good(uint64_t count) { return add(count, {kStart, kWork}); }
+  model::RecordingFacts& facts() { return assembler_.facts(); }
   model::Quality& quality() { return assembler_.quality(); }
   Verdict judge() { return analysis::judge(std::move(assembler_).finish()); }
 
@@ -247,6 +248,31 @@ TEST(Verdict, NoSamplesAreNoProfile) {
   const auto verdict = Case().judge();
   EXPECT_EQ(verdict.grade, Grade::kPoor);
   EXPECT_EQ(verdict.samples, 0u);
+}
+
+TEST(Verdict, StatesWhatTheRecorderAndTheHypervisorTook) {
+  Case one;
+  one.good(970).quality().own = 30;
+  one.facts().steal_share = 0.032;
+  one.facts().recorder_cpu_seconds = 0.125;
+  const auto verdict = one.judge();
+  const auto line = one_line(verdict);
+  EXPECT_NE(line.find("30 of tephra itself left out (3.0 %)"), std::string::npos) << line;
+  EXPECT_NE(line.find("the hypervisor took 3.2 % of CPU time (steal)"), std::string::npos) << line;
+  EXPECT_TRUE(advises(verdict, "the hypervisor took 3.2 %"));
+  EXPECT_NE(details(verdict).find("recording used 0.12 s of CPU time"), std::string::npos) << details(verdict);
+  EXPECT_EQ(verdict.grade, Grade::kGood);
+}
+
+TEST(Verdict, LittleStealIsADetail) {
+  Case one;
+  one.good(1000);
+  one.facts().steal_share = 0.004;
+  const auto verdict = one.judge();
+  EXPECT_EQ(one_line(verdict).find("hypervisor"), std::string::npos);
+  EXPECT_TRUE(verdict.advice.empty());
+  EXPECT_NE(details(verdict).find("the hypervisor took 0.4 % of CPU time (steal)"), std::string::npos);
+  EXPECT_EQ(details(Case().good(1).judge()).find("hypervisor"), std::string::npos) << "where nobody measured it";
 }
 
 TEST(Verdict, TheOneLineIsOneLine) {

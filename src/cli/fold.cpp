@@ -17,6 +17,7 @@ base::Result<int> fold(std::span<const std::string> arguments) {
   parser->remove_option(parser->get_option("--tid"));
   // What is folded is data for other tools, which know the idle task themselves.
   input.keep_idle = true;
+  input.keep_own = true;
   formats::FoldedOptions folded;
   std::string output = "-";
   bool all = false;

@@ -71,9 +71,20 @@ base::Error no_samples(const InputOptions& options, const model::Profile& profil
     return base::failed("no samples in", options.path, fmt::format("it has no event '{}'", options.event),
                         fmt::format("There is: {}.", names_of_events(profile)));
   }
-  if (profile.quality.idle > 0) {
+  const uint64_t idle = profile.quality.idle;
+  const uint64_t own = profile.quality.own;
+  if (idle > 0 && own > 0) {
     return base::failed("no samples in", options.path,
-                        fmt::format("all {} samples are of the idle task", profile.quality.idle), "Add --idle.");
+                        fmt::format("{} samples are of the idle task and {} of tephra itself", idle, own),
+                        "Add --idle or --own.");
+  }
+  if (idle > 0) {
+    return base::failed("no samples in", options.path, fmt::format("all {} samples are of the idle task", idle),
+                        "Add --idle.");
+  }
+  if (own > 0) {
+    return base::failed("no samples in", options.path, fmt::format("all {} samples are of tephra itself", own),
+                        "Add --own.");
   }
   for (const model::Reason reason :
        {model::Reason::unknown_event, model::Reason::malformed_records, model::Reason::file_truncated}) {
@@ -125,6 +136,10 @@ void InputOptions::declare(CLI::App& parser) {
       "--idle", [this] { keep_idle = true; }, "keep samples of the idle task");
   parser.add_flag_callback(
       "--no-idle", [this] { keep_idle = false; }, "count samples of the idle task, but leave them out");
+  parser.add_flag_callback(
+      "--own", [this] { keep_own = true; }, "keep samples of the tephra that recorded");
+  parser.add_flag_callback(
+      "--no-own", [this] { keep_own = false; }, "count samples of the tephra that recorded, but leave them out");
   parser.add_flag("--strict", strict, "exit with status 3 unless the verdict is good");
   parser.add_flag("-q,--quiet", quiet, "do not print the verdict");
   parser.add_flag("-v,--verbose", verbose, "print the verdict in full");
@@ -134,6 +149,7 @@ base::Result<stream::BuildOptions> build_options(const InputOptions& options) {
   stream::BuildOptions build = options.build;
   TEPHRA_CHECK_OK(apply_time(options.time, build.filter));
   build.filter.keep_idle = options.keep_idle;
+  build.filter.keep_own = options.keep_own;
   if (!options.event.empty()) build.filter.events = {options.event};
   return build;
 }

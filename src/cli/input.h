@@ -21,12 +21,13 @@ struct InputOptions {
   std::string event;       // --event-filter; empty: the first event that has samples
   std::string time;        // --time BEGIN,END in seconds, each may be empty
   bool keep_idle = false;  // samples of the idle task, which are else counted and left out
+  bool keep_own = false;   // samples of the recorder itself, likewise
   bool strict = false;
   bool quiet = false;
   bool verbose = false;
 
   // Declares -i/FILE, --no-inline, --no-demangle, --full-names, --pid, --tid, --comm, --cpu, --time, --event-filter,
-  // --strict, -q, -v.
+  // --idle, --own, --strict, -q, -v.
   void declare(CLI::App& parser);
 };
 

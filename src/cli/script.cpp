@@ -28,6 +28,7 @@ void declare(CLI::App& parser, ScriptArguments& arguments) {
   arguments.input.declare(parser);
   // The text is for other programs, which know the idle task and the events themselves.
   arguments.input.keep_idle = true;
+  arguments.input.keep_own = true;
   parser
       .add_option("-F,--fields", arguments.fields,
                   "print these fields, or the usual ones with +FIELD and -FIELD; 'trace:FIELD,…' for one type of "

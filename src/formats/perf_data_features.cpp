@@ -110,6 +110,7 @@ stream::EventLayout read_attribute(Bytes bytes) {
   layout.sample_id_all = attribute.sample_id_all;
   layout.exclude_kernel = attribute.exclude_kernel;
   layout.exclude_user = attribute.exclude_user;
+  layout.inherit = attribute.inherit;
   layout.exclude_callchain_user = attribute.exclude_callchain_user;
   layout.exclude_callchain_kernel = attribute.exclude_callchain_kernel;
   layout.build_ids = attribute.build_id;

@@ -73,6 +73,7 @@ std::map<std::string, model::Totals> by_event(const model::Profile& profile) {
 // Files whose numbers are not the table's, and why.
 const std::map<std::string, std::string> kOtherNumbers{
     {"aosp-simpleperf/invalid_perf.data", "the file is damaged"},
+    {"KDAB-hotspot/perf.data.PerfFormatLost", "a record stands for samples of both events of a group"},
 };
 // Files whose numbers by event are not perf's.
 const std::map<std::string, std::string> kOtherEvents{
@@ -109,6 +110,22 @@ TEST(PerfDataFixtures, SamplesAndPeriodsAreThoseOfPerf) {
     EXPECT_EQ(events.size(), expected.events.size());
   }
   EXPECT_GT(by_perf, 40u);
+}
+
+// The numbers are those of the differences between the values that the file holds for each id, in the order of time.
+TEST(PerfDataFixtures, LeadersOfGroupsSampleForAllMembers) {
+  SKIP_WITHOUT_FIXTURES();
+  const auto content = base::FileContent::open(fixtures() / "KDAB-hotspot/perf.data.PerfFormatLost");
+  ASSERT_TRUE(content.ok());
+  const auto recording = kPerfData.open(content.value().bytes());
+  ASSERT_TRUE(recording.ok());
+  const auto profile = stream::build_profile(*recording, {});
+  auto events = by_event(profile);
+  ASSERT_EQ(events.size(), 2u);
+  EXPECT_EQ(events.begin()->second, (model::Totals{34, 7221496}));
+  EXPECT_EQ(events.rbegin()->second, (model::Totals{34, 6379415}));
+  EXPECT_EQ(profile.quality[model::Reason::malformed_records], 0u);
+  EXPECT_EQ(profile.quality[model::Reason::unknown_event], 0u);
 }
 
 // Every file of the folder, damaged ones first of all, is read to an end or refused.

@@ -25,6 +25,7 @@ inline std::string test_attribute(const stream::EventLayout& layout, uint32_t si
   attr.sample_period = layout.sample_period_or_frequency;
   attr.freq = layout.frequency;
   attr.sample_id_all = layout.sample_id_all;
+  attr.inherit = layout.inherit;
   attr.exclude_callchain_user = layout.exclude_callchain_user;
   attr.use_clockid = layout.use_clockid;
   attr.clockid = layout.clockid;

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -131,6 +132,9 @@ struct RecordingFacts {
   std::string command_line;
   uint64_t first_time = 0;  // of the samples that were read
   uint64_t last_time = 0;
+  // What the recorder told of itself and the machine, nothing where it did not.
+  std::optional<double> recorder_cpu_seconds;
+  std::optional<double> steal_share;  // of the CPU time in which the hypervisor ran something else, 0 to 1
 };
 
 // A profile: plain tables, immutable once built (see ProfileAssembler). Row 0 is "none" in strings (the empty text),

@@ -32,6 +32,7 @@ struct Quality {
   uint64_t lost = 0;       // samples the kernel could not store
   uint64_t throttled = 0;  // times the kernel stopped an event for firing too often
   uint64_t idle = 0;       // samples of the idle task that were left out
+  uint64_t own = 0;        // samples of the recorder itself that were left out
   std::array<uint64_t, kReasonCount> reasons{};
 
   uint64_t& operator[](Reason reason) { return reasons[static_cast<size_t>(reason)]; }
@@ -41,6 +42,7 @@ struct Quality {
     lost += other.lost;
     throttled += other.throttled;
     idle += other.idle;
+    own += other.own;
     for (size_t i = 0; i < kReasonCount; ++i) reasons[i] += other.reasons[i];
     return *this;
   }

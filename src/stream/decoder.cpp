@@ -27,14 +27,23 @@ size_t offset_of_id(uint64_t sample_type) {
   return kRecordHeaderSize + static_cast<size_t>(std::popcount(before)) * 8;
 }
 
-void skip_read_values(ByteReader& reader, uint64_t format) {
+// One counter: value, times, id, losses. A group: how many, times, and for each value, id, losses. All but the values
+// may be absent.
+ReadValues read_values(ByteReader& reader, uint64_t format) {
   const auto times =
       static_cast<size_t>(std::popcount(format & (PERF_FORMAT_TOTAL_TIME_ENABLED | PERF_FORMAT_TOTAL_TIME_RUNNING)));
   const auto each = 1 + static_cast<size_t>(std::popcount(format & (PERF_FORMAT_ID | kReadFormatLost)));
-  if (!(format & PERF_FORMAT_GROUP)) return reader.skip((times + each) * 8);
-  const uint64_t members = reader.u64();
-  if (members > reader.remaining() / 8) return reader.fail();
-  reader.skip((times + members * each) * 8);
+  const bool group = format & PERF_FORMAT_GROUP;
+  const uint64_t members = group ? reader.u64() : 1;
+  if (members > reader.remaining() / 8) {
+    reader.fail();
+    return {};
+  }
+  if (group) reader.skip(times * 8);
+  const size_t stride = group ? each : times + each;
+  const Bytes words = reader.bytes(members * stride * 8);
+  if (!reader.ok() || !(format & PERF_FORMAT_ID)) return {};
+  return {base::Words(words.data(), members * stride), stride, group ? 1 : times + 1};
 }
 
 void skip_branches(ByteReader& reader, uint64_t branch_sample_type) {
@@ -69,7 +78,7 @@ size_t trailer_size(const EventLayout& layout) {
 // The fields after those every sample has.
 void read_rest(ByteReader& reader, const EventLayout& layout, Sample& sample) {
   const uint64_t type = layout.sample_type;
-  if (type & PERF_SAMPLE_READ) skip_read_values(reader, layout.read_format);
+  if (type & PERF_SAMPLE_READ) sample.read = read_values(reader, layout.read_format);
   if (type & PERF_SAMPLE_CALLCHAIN) read_callchain(reader, sample);
   if (type & PERF_SAMPLE_RAW) sample.raw = reader.bytes(reader.u32());
   if (type & PERF_SAMPLE_BRANCH_STACK) skip_branches(reader, layout.branch_sample_type);
@@ -104,6 +113,12 @@ int Decoder::event_of_id(uint64_t id) const {
   if (found != event_by_id_.end()) return static_cast<int>(found->second);
   // Records that were made outside the kernel carry id 0, and old pipe files list no ids.
   return id == 0 || event_by_id_.empty() ? 0 : -1;
+}
+
+std::optional<uint32_t> Decoder::event_with_id(uint64_t id) const {
+  const auto found = event_by_id_.find(id);
+  if (found == event_by_id_.end()) return {};
+  return found->second;
 }
 
 int Decoder::event_of_sample(const Record& record) const {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <unordered_map>
 
 #include "stream/event.h"
@@ -25,6 +26,9 @@ class Decoder {
 
   // Whether a SAMPLE is of an event that the recording describes.
   bool knows_event(const Record& record) const { return event_of_sample(record) >= 0; }
+
+  // The event that the recording lists with this id.
+  std::optional<uint32_t> event_with_id(uint64_t id) const;
 
   // Whether samples carry the time; where not, order in the file is all there is.
   bool has_time() const { return has_time_; }

@@ -33,6 +33,17 @@ inline bool has_addresses(const base::Words& chain) {
   return false;
 }
 
+// Values of counters at the moment of a sample (PERF_SAMPLE_READ), each with the id of its event.
+struct ReadValues {
+  base::Words words;
+  size_t stride = 0;     // words from one counter to the next
+  size_t id_offset = 0;  // from a counter's value to its id
+
+  size_t size() const { return stride == 0 ? 0 : words.size() / stride; }
+  uint64_t value(size_t i) const { return words[i * stride]; }
+  uint64_t id(size_t i) const { return words[i * stride + id_offset]; }
+};
+
 struct Sample {
   Origin origin;
   uint64_t ip = 0;
@@ -41,6 +52,7 @@ struct Sample {
   uint16_t misc = 0;      // the record header's, whose low bits tell kernel from user
   base::Words callchain;  // leaf first, with perf's context markers
   bool has_callchain = false;
+  ReadValues read;  // empty where the values have no ids
   base::Bytes raw;  // tracepoint data
   uint64_t user_registers_abi = 0;
   base::Bytes user_registers;

@@ -17,6 +17,7 @@ struct EventLayout {
   uint16_t sample_max_stack = 0;  // 0: the kernel's default
   uint64_t sample_period_or_frequency = 0;
   bool frequency = false;
+  bool inherit = false;
   bool sample_id_all = false;
   bool exclude_kernel = false;
   bool exclude_user = false;

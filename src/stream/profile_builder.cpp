@@ -34,6 +34,17 @@ uint64_t user_ip(const Sample& sample, uint64_t mask, int ip_register) {
   return base::load<uint64_t>(sample.user_registers.data() + index * 8);
 }
 
+constexpr int32_t kNobody = -2;  // no process of a sample
+
+// The process that recorded, whose samples are not what was asked for; kNobody where they are.
+int32_t recorder_to_leave_out(const Recording& recording, const SampleFilter& filter) {
+  if (filter.keep_own || !recording.recorder || !recording.recorder->recorder_pid) return kNobody;
+  // What passes a filter for tasks was named by it.
+  if (!filter.pids.empty() || !filter.tids.empty() || !filter.comms.empty()) return kNobody;
+  const auto pid = static_cast<int32_t>(*recording.recorder->recorder_pid);
+  return pid <= 0 || records_process(recording.facts.command_line, pid) ? kNobody : pid;
+}
+
 // Everything a thread needs to turn samples into keys; remembers the last answers of the history, which mostly hold for
 // the next sample too.
 class KeyMaker {
@@ -41,6 +52,7 @@ class KeyMaker {
   KeyMaker(const Recording& recording, const Decoder& decoder, const ProcessHistory& history,
            const model::StringTable& strings, const BuildOptions& options)
       : recording_(recording), decoder_(decoder), history_(history), strings_(strings), options_(options) {
+    recorder_ = recorder_to_leave_out(recording, options.filter);
     ip_register_ = instruction_pointer_register(recording.facts.arch);
     wanted_.assign(recording.events.size(), options.filter.events.empty());
     for (size_t i = 0; i < wanted_.size(); ++i) {
@@ -48,7 +60,7 @@ class KeyMaker {
     }
   }
 
-  enum class Answer { kTake, kLeave, kIdle };
+  enum class Answer { kTake, kLeave, kIdle, kOwn };
 
   Answer make(const Sample& sample, uint64_t position, SampleKey& key) {
     const Origin& origin = sample.origin;
@@ -56,6 +68,7 @@ class KeyMaker {
     // Time is idle; a tracepoint that the idle task hits is an event like any other.
     const bool is_tracepoint = recording_.events[origin.event].layout.type == PERF_TYPE_TRACEPOINT;
     if (origin.pid == 0 && !options_.filter.keep_idle && !is_tracepoint) return Answer::kIdle;
+    if (origin.pid == recorder_) return Answer::kOwn;
     const uint64_t moment = moment_of(decoder_, origin.time, position);
     look_up(origin, moment);
     if (!takes_comm()) return Answer::kLeave;
@@ -104,6 +117,7 @@ class KeyMaker {
   const BuildOptions& options_;
   std::vector<char> wanted_;
   int ip_register_ = -1;
+  int32_t recorder_ = kNobody;
   int32_t pid_ = -2;
   int32_t tid_ = -2;
   ProcessHistory::Period<AddressSpaces::State> user_space_;
@@ -117,12 +131,18 @@ struct ReadCounts {
   uint64_t malformed = 0;
   uint64_t unknown_event = 0;
   uint64_t idle = 0;
+  uint64_t own = 0;
   uint64_t first_time = UINT64_MAX;
   uint64_t last_time = 0;
 
-  void see(uint64_t time) {
-    first_time = std::min(first_time, time);
-    last_time = std::max(last_time, time);
+  // Whether the sample is taken.
+  bool note(KeyMaker::Answer answer, const Sample& sample) {
+    idle += answer == KeyMaker::Answer::kIdle;
+    own += answer == KeyMaker::Answer::kOwn;
+    if (answer != KeyMaker::Answer::kTake) return false;
+    first_time = std::min(first_time, sample.origin.time);
+    last_time = std::max(last_time, sample.origin.time);
+    return true;
   }
   // Counts a sample that could not be decoded.
   void refuse(const Decoder& decoder, const Record& record) {
@@ -132,21 +152,35 @@ struct ReadCounts {
     malformed += other.malformed;
     unknown_event += other.unknown_event;
     idle += other.idle;
+    own += other.own;
     first_time = std::min(first_time, other.first_time);
     last_time = std::max(last_time, other.last_time);
   }
 };
 
+// Calls visit(sample) for each sample that a record stands for.
+template <class Visit>
+void for_each_part(const SideBand& side_band, Sample& sample, uint64_t position, Visit visit) {
+  if (!side_band.reads || sample.read.stride == 0) return visit(sample);
+  for (const CounterReads::Part& part : side_band.reads->of(position)) {
+    sample.origin.event = part.event;
+    sample.period = part.period;
+    visit(sample);
+  }
+}
+
 // Calls visit(sample, position) for the samples of a chunk.
 template <class Visit>
-void for_each_in_chunk(const Decoder& decoder, const Chunk& chunk, ReadCounts& counts, Visit visit) {
+void for_each_in_chunk(const Decoder& decoder, const SideBand& side_band, const Chunk& chunk, ReadCounts& counts,
+                       Visit visit) {
   RecordWalker walker(chunk.bytes);
   Record record;
   Sample sample;
   for (size_t at = 0; walker.next(record); at = walker.position()) {
     if (record.type != PERF_RECORD_SAMPLE) continue;
+    const uint64_t position = chunk.position + at;
     if (decoder.decode_sample(record, sample)) {
-      visit(sample, chunk.position + at);
+      for_each_part(side_band, sample, position, [&](const Sample& part) { visit(part, position); });
     } else {
       counts.refuse(decoder, record);
     }
@@ -169,7 +203,9 @@ class RowWriter {
     faults_ = {};
     const EventLayout& layout = recording_.events[key.event].layout;
     const uint32_t limit = layout.sample_max_stack != 0 ? layout.sample_max_stack : kDefaultMaxStack;
-    if (!(layout.sample_type & PERF_SAMPLE_CALLCHAIN)) faults_.push_back(Reason::stacks_not_recorded);
+    // Members of a group may not ask for stacks themselves and have those of their leader.
+    if (!(layout.sample_type & PERF_SAMPLE_CALLCHAIN) && !key.has_callchain)
+      faults_.push_back(Reason::stacks_not_recorded);
     if (key.has_user_stack) faults_.push_back(Reason::stack_copy_not_unwound);
     if (key.has_callchain && resolved.addresses == limit) faults_.push_back(Reason::depth_limit);
     const bool kernel_thread = side_band_.history.is_kernel_thread(key.pid);
@@ -222,11 +258,8 @@ SampleTable count_samples(const Job& job, ReadCounts& total) {
     SampleKey key;
     for (size_t i = chunks * group / groups; i < chunks * (group + 1) / groups; ++i) {
       const Chunk& chunk = job.side_band.chunks[i];
-      for_each_in_chunk(job.decoder, chunk, counts, [&](const Sample& sample, uint64_t position) {
-        const auto answer = keys.make(sample, position, key);
-        counts.idle += answer == KeyMaker::Answer::kIdle;
-        if (answer != KeyMaker::Answer::kTake) return;
-        counts.see(sample.origin.time);
+      for_each_in_chunk(job.decoder, job.side_band, chunk, counts, [&](const Sample& sample, uint64_t position) {
+        if (!counts.note(keys.make(sample, position, key), sample)) return;
         own.add(key, position, 1, sample.period);
       });
       if (job.options.done_with) job.options.done_with(chunk.bytes);
@@ -286,11 +319,10 @@ void visit_in_order(const Job& job, ReadCounts& counts, Visit visit) {
       counts.refuse(job.decoder, place.record);
       continue;
     }
-    const auto answer = keys.make(sample, place.position, key);
-    counts.idle += answer == KeyMaker::Answer::kIdle;
-    if (answer != KeyMaker::Answer::kTake) continue;
-    counts.see(sample.origin.time);
-    visit(sample, key, place.position);
+    for_each_part(job.side_band, sample, place.position, [&](const Sample& part) {
+      if (!counts.note(keys.make(part, place.position, key), part)) return;
+      visit(part, key, place.position);
+    });
   }
 }
 
@@ -322,6 +354,13 @@ std::string engine_of(const Recording& recording) {
   return "none";
 }
 
+void add_costs(const RecorderFacts& recorder, model::RecordingFacts& facts) {
+  facts.recorder_cpu_seconds = recorder.recorder_cpu_seconds;
+  if (recorder.steal_seconds && recorder.cpu_seconds_total && *recorder.cpu_seconds_total > 0) {
+    facts.steal_share = std::clamp(*recorder.steal_seconds / *recorder.cpu_seconds_total, 0.0, 1.0);
+  }
+}
+
 }  // namespace
 
 model::Profile build_profile(const Recording& recording, const BuildOptions& options) {
@@ -337,10 +376,12 @@ model::Profile build_profile(const Recording& recording, const BuildOptions& opt
     write_counted(job, assembler, counts);
   }
   assembler.quality().idle += counts.idle;
+  assembler.quality().own += counts.own;
   assembler.quality()[Reason::malformed_records] += counts.malformed;
   assembler.quality()[Reason::unknown_event] += counts.unknown_event;
   assembler.facts() = recording.facts;
   assembler.facts().engine = engine_of(recording);
+  if (recording.recorder) add_costs(*recording.recorder, assembler.facts());
   if (counts.first_time <= counts.last_time) {
     assembler.facts().first_time = counts.first_time;
     assembler.facts().last_time = counts.last_time;

@@ -197,6 +197,66 @@ TEST(ProfileBuilder, IdleSamplesAreCountedWhenLeftOut) {
   }
 }
 
+Recording recorded_by(const TestRecording& test, int32_t pid) {
+  Recording recording = test.recording();
+  recording.recorder.emplace().recorder_pid = pid;
+  return recording;
+}
+
+TEST(ProfileBuilder, SamplesOfTheRecorderAreCountedWhenLeftOut) {
+  TestRecording test;
+  test.sample({.time = 1, .pid = 9, .tid = 9, .ip = 1}).sample({.time = 2, .pid = 9, .tid = 10, .ip = 1});
+  test.sample({.time = 3, .ip = 1});
+  const Recording recording = recorded_by(test, 9);
+  for (const bool every : {false, true}) {
+    const auto without = build_profile(recording, {.filter = {.keep_own = false}, .keep_every_sample = every});
+    EXPECT_EQ(model::totals(without).count, 1u);
+    EXPECT_EQ(without.quality.own, 2u);
+    const auto with = build_profile(recording, {.keep_every_sample = every});
+    EXPECT_EQ(model::totals(with).count, 3u);
+    EXPECT_EQ(with.quality.own, 0u);
+  }
+  EXPECT_EQ(build_profile(test.recording(), {.filter = {.keep_own = false}}).quality.own, 0u) << "of another recorder";
+}
+
+TEST(ProfileBuilder, SamplesOfTheRecorderAreKeptWhereTheyWereAskedFor) {
+  TestRecording test;
+  test.sample({.time = 1, .pid = 9, .tid = 10, .ip = 1}).sample({.time = 3, .ip = 1});
+  Recording recording = recorded_by(test, 9);
+  const auto count = [&](SampleFilter filter) {
+    filter.keep_own = false;
+    return model::totals(build_profile(recording, {.filter = filter})).count;
+  };
+  EXPECT_EQ(count({.pids = {9}}), 1u);
+  EXPECT_EQ(count({.tids = {10}}), 1u);
+  EXPECT_EQ(count({.cpus = {0}}), 1u);
+  recording.facts.command_line = "tephra record -p 9";
+  EXPECT_EQ(count({}), 2u);
+}
+
+TEST(SampleFilter, KnowsWhatACommandLineRecords) {
+  for (const char* line : {"tephra record -p 9", "tephra record -p9 -g", "x --pid 7,9", "x --pid=9", "x -t 9 -- y"}) {
+    EXPECT_TRUE(records_process(line, 9)) << line;
+  }
+  for (const char* line : {"", "tephra record -a", "x -p 99", "x -p", "x -- kill -p 9", "x --period 9", "x -c 9",
+                           "x -p 8 9", "x --pids 9"}) {
+    EXPECT_FALSE(records_process(line, 9)) << line;
+  }
+}
+
+TEST(ProfileBuilder, FactsOfTheRecorderBecomeShares) {
+  TestRecording test;
+  Recording recording = recorded_by(test.sample({.time = 1, .ip = 1}), 9);
+  EXPECT_FALSE(build_profile(recording, {}).facts.steal_share.has_value());
+  recording.recorder->steal_seconds = 0.5;
+  recording.recorder->cpu_seconds_total = 20;
+  recording.recorder->recorder_cpu_seconds = 0.25;
+  EXPECT_DOUBLE_EQ(build_profile(recording, {}).facts.steal_share.value(), 0.025);
+  EXPECT_DOUBLE_EQ(build_profile(recording, {}).facts.recorder_cpu_seconds.value(), 0.25);
+  recording.recorder->cpu_seconds_total = 0;
+  EXPECT_FALSE(build_profile(recording, {}).facts.steal_share.has_value());
+}
+
 TEST(ProfileBuilder, LossesAreCountedOnce) {
   // perf 6.1 and later tell them twice, and ask for them in the read format.
   for (const bool twice : {false, true}) {

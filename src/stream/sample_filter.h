@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "stream/event.h"
@@ -18,9 +19,14 @@ struct SampleFilter {
   uint64_t begin_time = 0;  // inclusive, in the recording's clock
   uint64_t end_time = UINT64_MAX;
   bool keep_idle = true;  // false: samples of the idle task are counted in Quality::idle and left out
+  bool keep_own = true;   // false: samples of the recorder itself are counted in Quality::own and left out, unless a
+                          // filter names tasks, or it was told to record itself
 
   // Everything but the names, which need the process history.
   bool takes(const Origin& origin) const;
 };
+
+// Whether a recorder's command line (`-p 12,13`, `--tid=12`) names this process or thread as what to record.
+bool records_process(std::string_view command_line, int32_t pid);
 
 }  // namespace tephra::stream

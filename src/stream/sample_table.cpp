@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <tuple>
 
 #include "base/hash.h"
 
@@ -74,7 +75,10 @@ void SampleTable::merge(const SampleTable& other) {
 }
 
 void SampleTable::sort() {
-  std::sort(rows_.begin(), rows_.end(), [](const Row& a, const Row& b) { return a.first_position < b.first_position; });
+  // One record may stand for samples of several events.
+  std::sort(rows_.begin(), rows_.end(), [](const Row& a, const Row& b) {
+    return std::tie(a.first_position, a.key.event) < std::tie(b.first_position, b.key.event);
+  });
   slots_.clear();
   grow();
 }

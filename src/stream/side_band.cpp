@@ -32,8 +32,11 @@ uint64_t lost_samples(const Recording& recording, const Losses& losses) {
 
 class Scanner {
  public:
-  Scanner(const Decoder& decoder, SideBand& side_band, const std::function<void(base::Bytes)>& done_with)
-      : decoder_(decoder), side_band_(side_band), done_with_(done_with) {}
+  Scanner(const Recording& recording, const Decoder& decoder, SideBand& side_band,
+          const std::function<void(base::Bytes)>& done_with)
+      : recording_(recording), decoder_(decoder), side_band_(side_band), done_with_(done_with) {
+    if (CounterReads::has(recording)) side_band.reads.emplace();
+  }
 
   void scan(base::Bytes part, uint64_t part_position) {
     RecordWalker walker(part);
@@ -53,6 +56,7 @@ class Scanner {
     while (walker.next(record)) {
       if (record.type == PERF_RECORD_SAMPLE) {
         ++chunk.samples;
+        if (side_band_.reads) side_band_.reads->note(decoder_, recording_, record, part_position + at);
         if (!decoder_.has_trailer()) newest_ = std::max(newest_, decoder_.time_of(record));
       } else {
         note(record, part_position + at);
@@ -64,12 +68,15 @@ class Scanner {
     if (walker.damaged()) ++side_band_.quality[Reason::file_truncated];
   }
 
-  void finish(const Recording& recording) {
+  void finish() {
     std::stable_sort(pending_.begin(), pending_.end(),
                      [](const Pending& a, const Pending& b) { return a.moment < b.moment; });
     for (const Pending& item : pending_) side_band_.history.apply(decoder_.decode(item.record), item.moment);
     side_band_.history.complete();
-    side_band_.quality.lost += lost_samples(recording, losses_);
+    side_band_.quality.lost += lost_samples(recording_, losses_);
+    if (!side_band_.reads) return;
+    side_band_.reads->finish(decoder_);
+    side_band_.quality[Reason::unknown_event] += side_band_.reads->unknown();
   }
 
  private:
@@ -96,6 +103,7 @@ class Scanner {
     }
   }
 
+  const Recording& recording_;
   const Decoder& decoder_;
   SideBand& side_band_;
   const std::function<void(base::Bytes)>& done_with_;
@@ -108,14 +116,15 @@ class Scanner {
 
 SideBand read_side_band(const Recording& recording, const Decoder& decoder, model::ProfileAssembler& assembler,
                         const std::function<void(base::Bytes)>& done_with) {
-  SideBand side_band{.chunks = {}, .history = ProcessHistory(assembler, recording), .quality = recording.quality};
-  Scanner scanner(decoder, side_band, done_with);
+  SideBand side_band{
+      .chunks = {}, .history = ProcessHistory(assembler, recording), .quality = recording.quality, .reads = {}};
+  Scanner scanner(recording, decoder, side_band, done_with);
   uint64_t position = 0;
   for (const base::Bytes part : recording.records) {
     scanner.scan(part, position);
     position += part.size();
   }
-  scanner.finish(recording);
+  scanner.finish();
   return side_band;
 }
 

@@ -2,9 +2,11 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <vector>
 
 #include "model/profile_assembler.h"
+#include "stream/counter_reads.h"
 #include "stream/decoder.h"
 #include "stream/process_history.h"
 #include "stream/recording.h"
@@ -24,6 +26,7 @@ struct SideBand {
   ProcessHistory history;
   model::Quality quality;
   uint64_t samples = 0;
+  std::optional<CounterReads> reads;  // where samples carry counter values
 };
 
 // Steps over all records once: collects the chunks, and applies the side-band events in time order to the history.

@@ -10,10 +10,14 @@ void write_verdict(base::JsonWriter& json, const analysis::Verdict& verdict) {
       .member("lost", verdict.lost)
       .member("throttled", verdict.throttled)
       .member("idle", verdict.idle)
+      .member("own", verdict.own)
       .member("stacks_rooted", verdict.stacks_rooted)
       .member("stacks_truncated", verdict.stacks_truncated)
       .member("caller_unsure", verdict.caller_unsure)
       .member("frames_named", verdict.frames_named);
+  // Only recordings of tephra tell these.
+  if (verdict.steal) json.member("steal", *verdict.steal);
+  if (verdict.recorder_cpu_seconds) json.member("recorder_cpu_seconds", *verdict.recorder_cpu_seconds);
   json.key("reasons").begin_object();
   for (const auto& [reason, count] : verdict.reasons) json.member(reason, count);
   json.end_object().key("advice").begin_array();

@@ -83,6 +83,12 @@ class ScriptTest(OracleTest):
     def test_several_events_share_a_column_width(self):
         self.compare(self.recording("several", "-e", "cpu-clock,page-faults", "-F", "499", "-g"))
 
+    def test_groups_whose_leader_samples_for_all(self):
+        path = self.recording("group", "-e", "{cpu-clock,page-faults}:S", "-c", "1000000", "-g")
+        text = self.compare(path, "-F", "comm,tid,time,event,period,ip,sym")
+        self.assertRegex(text, r"\d+\s+page-faults: ")
+        self.compare(self.recording("group_flat", "-e", "{cpu-clock,page-faults,context-switches}:S", "-F", "999"))
+
     def test_all_cpus_with_idle(self):
         if os.geteuid() != 0:
             self.skipTest("needs root")
