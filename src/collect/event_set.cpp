@@ -109,6 +109,7 @@ base::Result<bool> EventSet::attach(const Whom& whom, size_t inherited) {
     fds[step] = fd.get();
     last_task_fd_ = fd.get();
     const uint64_t id = kernel::event_id(fd.get());
+    if (enabled_ && event.leader < 0) kernel::enable_event(fd.get());
     opened_[index].push_back({std::move(fd), id, static_cast<uint32_t>(place)});
     ++descriptors_;
   }
@@ -139,6 +140,7 @@ std::optional<size_t> EventSet::opened_before(pid_t tid, uint64_t time) const {
 }
 
 void EventSet::enable() {
+  enabled_ = true;
   for (size_t index = 0; index < opened_.size(); ++index) {
     if (plan_[index].leader >= 0) continue;
     for (const Opened& each : opened_[index]) kernel::enable_event(each.fd.get());
@@ -146,12 +148,14 @@ void EventSet::enable() {
 }
 
 void EventSet::disable() {
+  enabled_ = false;
   for (const auto& event : opened_) {
     for (const Opened& each : event) kernel::disable_event(each.fd.get());
   }
 }
 
 void EventSet::pause() {
+  enabled_ = false;
   for (size_t index = 0; index < opened_.size(); ++index) {
     if (plan_[index].tracking || plan_[index].leader >= 0) continue;
     for (const Opened& each : opened_[index]) kernel::disable_event(each.fd.get());

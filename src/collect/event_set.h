@@ -46,6 +46,7 @@ class EventSet {
   std::optional<size_t> opened_before(pid_t tid, uint64_t time) const;
   void forget_opening() { opening_.clear(); }
 
+  // Lets the events count; tasks attached from now on begin at once.
   void enable();
   // All events, also that which tells about processes.
   void disable();
@@ -94,6 +95,7 @@ class EventSet {
   Note note_;
   bool whole_cpus_ = false;
   bool said_without_kernel_ = false;
+  bool enabled_ = false;
   RingSet rings_;
   std::optional<RingSet> flight_rings_;
   std::vector<std::vector<Opened>> opened_;             // per event

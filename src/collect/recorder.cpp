@@ -31,6 +31,8 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr std::chrono::milliseconds kTick{1000};
+// Where new threads have to be looked for, what happens before we look is missed.
+constexpr std::chrono::milliseconds kTickWhenScanning{100};
 
 std::string base_name(const std::string& path) { return path.substr(path.rfind('/') + 1); }
 
@@ -393,7 +395,7 @@ base::Status Recorder::rotate() {
 }
 
 void Recorder::tick() {
-  next_tick_ = Clock::now() + kTick;
+  next_tick_ = Clock::now() + (tasks_ && tasks_->scans() ? kTickWhenScanning : kTick);
   if (output_ && output_->reader_gone()) stop_ = true;
   if (output_ && options_.output.max_bytes) {
     uint64_t tail = 0;

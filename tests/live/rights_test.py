@@ -16,11 +16,14 @@ class Rights(RecordTest):
         self.need_root()
         before = paranoid()
         try:
-            with open(PARANOID, "w") as file:
-                file.write(str(level))
+            self.write_paranoid(level)
         except OSError as error:
             self.skipTest(f"perf_event_paranoid cannot be set: {error}")
-        self.addCleanup(lambda: open(PARANOID, "w").write(str(before)))
+        self.addCleanup(self.write_paranoid, before)
+
+    def write_paranoid(self, level):
+        with open(PARANOID, "w") as file:
+            file.write(str(level))
 
     def nobody(self, *words):
         return run(self.as_nobody(TEPHRA, "record", "-o", self.data, *words))
@@ -70,7 +73,7 @@ class Rights(RecordTest):
         self.assertNotIn("only user code", result.stderr)
 
     def test_where_perf_event_open_is_refused(self):
-        for refusal in ("EPERM", "ENOSYS"):
+        for refusal in ("eperm", "enosys"):
             with self.subTest(refusal):
                 result = run([WITHOUT_PERF, refusal, TEPHRA, "record", "-o", self.data, SPIN, "100"])
                 self.assertEqual(result.returncode, 125, result.stderr)
