@@ -42,7 +42,9 @@ base::FileDescriptor open_as_allowed(const EventSpec& event, perf_event_attr att
   if (fd || errno != EACCES || event.modes_given) return fd;
   attr.exclude_kernel = 1;
   attr.exclude_hv = 1;
-  return open_event(attr, scope_of(event));
+  fd = open_event(attr, scope_of(event));
+  if (!fd && errno == EINVAL) errno = EACCES;  // it has no modes to leave out
+  return fd;
 }
 
 bool has_cpu_pmu() {

@@ -30,6 +30,13 @@ std::string unquoted(std::string_view value) {
   return std::string(value);
 }
 
+// Modifiers may have a colon before them behind a brace or a slash.
+std::string_view without_colon(std::string_view modifiers) {
+  modifiers = trim(modifiers);
+  if (modifiers.starts_with(':')) modifiers.remove_prefix(1);
+  return trim(modifiers);
+}
+
 class Splitter {
  public:
   explicit Splitter(std::string_view text) : text_(text) {}
@@ -79,9 +86,8 @@ class Splitter {
     } while (take(','));
     if (!take('}')) return wrong("a { without its }");
     const size_t end = std::min(text_.size(), text_.find_first_of(",{}/", at_));
-    group.modifiers = trim(text_.substr(at_, end - at_));
+    group.modifiers = without_colon(text_.substr(at_, end - at_));
     at_ = end;
-    if (group.modifiers.starts_with(':')) group.modifiers.erase(0, 1);
     return group;
   }
 
@@ -112,8 +118,7 @@ class Splitter {
     TEPHRA_TRY(event.terms, split_terms(text_.substr(at_ + 1, end - at_ - 1)));
     event.has_terms = true;
     at_ = std::min(text_.size(), text_.find_first_of(",{}/", end + 1));
-    event.modifiers = trim(text_.substr(end + 1, at_ - end - 1));
-    if (event.modifiers.starts_with(':')) event.modifiers.erase(0, 1);
+    event.modifiers = without_colon(text_.substr(end + 1, at_ - end - 1));
     return {};
   }
 

@@ -27,10 +27,12 @@ size_t edit_distance(std::string_view a, std::string_view b) {
 std::vector<std::string> near_matches(std::string_view wanted, const std::vector<std::string>& names, size_t limit) {
   std::vector<std::pair<size_t, std::string>> ranked;
   if (wanted.empty() || wanted.size() > 200) return {};
+  const size_t allowed = std::max<size_t>(2, wanted.size() / 3);
   for (const std::string& name : names) {
-    size_t distance = edit_distance(wanted, name);
+    const size_t longer = std::max(name.size(), wanted.size()) - std::min(name.size(), wanted.size());
+    size_t distance = longer > allowed ? allowed + 1 : edit_distance(wanted, name);
     if (name.find(wanted) != std::string::npos) distance = std::min<size_t>(distance, 2);
-    if (distance <= std::max<size_t>(2, wanted.size() / 3)) ranked.emplace_back(distance, name);
+    if (distance <= allowed) ranked.emplace_back(distance, name);
   }
   std::sort(ranked.begin(), ranked.end());
   std::vector<std::string> best;

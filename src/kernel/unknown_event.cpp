@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "kernel/event_modifiers.h"
-#include "kernel/known_events.h"
+#include "kernel/event_names.h"
 #include "kernel/near_match.h"
 #include "kernel/pfm_events.h"
 
@@ -18,14 +18,15 @@ struct Candidate {
 
 std::vector<Candidate> candidates(Pmus& pmus, Tracepoints& tracepoints) {
   std::vector<Candidate> all;
-  for (const KnownEvent& event : known_events(pmus, tracepoints)) {
-    if (event.kind == EventKind::kRaw || event.kind == EventKind::kBreakpoint) continue;
-    all.push_back({event.name, event.name});
-    const size_t separator = event.name.find_first_of(":/");
-    if (separator == std::string::npos) continue;
-    std::string bare = event.name.substr(separator + 1);
-    if (bare.ends_with('/')) bare.pop_back();
-    all.push_back({std::move(bare), event.name});
+  for (std::string& name : event_names()) all.push_back({name, name});
+  for (const std::string& name : pmus.names()) {
+    const Pmu* pmu = pmus.find(name);
+    if (pmu == nullptr) continue;
+    for (const std::string& event : pmu->events) all.push_back({event, name + "/" + event + "/"});
+  }
+  for (std::string& name : tracepoints.names()) {
+    all.push_back({name.substr(name.find(':') + 1), name});
+    all.push_back({name, name});
   }
   return all;
 }
