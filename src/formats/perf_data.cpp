@@ -108,6 +108,20 @@ void read_features(Bytes file, const Section& data, Bytes bits, Recording& recor
   }
 }
 
+// The name of an event that was described before, by its first id. Updates of its unit or scale change nothing.
+bool read_event_update(ByteReader& reader, Recording& recording) {
+  constexpr uint64_t kName = 2;
+  const uint64_t kind = reader.u64();
+  const uint64_t id = reader.u64();
+  if (!reader.ok()) return false;
+  const auto name = base::until_nul(reader.bytes(reader.remaining()));
+  if (kind != kName || name.empty()) return true;
+  for (stream::RecordedEvent& event : recording.events) {
+    if (!event.ids.empty() && event.ids[0] == id) event.name = name;
+  }
+  return true;
+}
+
 // Reads what pipe-mode streams, and some files, tell in records instead of in the header. False: it is broken.
 bool read_header_record(const stream::Record& record, Bytes payload, Recording& recording) {
   ByteReader reader(record.body());
@@ -124,6 +138,8 @@ bool read_header_record(const stream::Record& record, Bytes payload, Recording& 
       if (feature >= stream::kFeatureBits) return true;
       return read_feature(static_cast<uint32_t>(feature), reader.bytes(reader.remaining()), recording);
     }
+    case stream::kRecordEventUpdate:
+      return read_event_update(reader, recording);
     case stream::kRecordBuildId:
       return read_build_id(record.bytes, record.misc, recording);
     case stream::kRecordTracingData:

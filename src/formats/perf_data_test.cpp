@@ -82,7 +82,8 @@ TEST(PerfData, FeaturesNameTheMachineAndTheEvents) {
   options.features[stream::kFeatureBuildId] = test_build_id_record("0123456789abcdefghij", "/bin/prog", 2) +
                                               test_build_id_record("short", "/bin/other", 2 | 1 << 15) +
                                               test_build_id_record("kernel-kernel-kernel", "[kernel.kallsyms]", 1);
-  options.features[200] = "not known";
+  options.features[stream::kFeatureTephraFacts] = "wakeups=7\n";
+  options.features[201] = "not known";
   for (const auto& bytes : {test_file(test, options), test_pipe(test, options)}) {
     const auto recording = open(bytes);
     EXPECT_EQ(recording.facts.host, "some-host");
@@ -97,8 +98,25 @@ TEST(PerfData, FeaturesNameTheMachineAndTheEvents) {
     EXPECT_EQ(recording.build_ids[0].path, "/bin/prog");
     EXPECT_EQ(base::as_text(recording.build_ids[1].build_id.bytes()), "short");
     EXPECT_TRUE(recording.build_ids[2].kernel);
+    ASSERT_TRUE(recording.recorder.has_value());
+    EXPECT_EQ(recording.recorder->wakeups, 7u);
     EXPECT_EQ(recording.quality, model::Quality{});
   }
+}
+
+TEST(PerfData, StreamsNameTheirEventsInRecords) {
+  TestRecording test = small_recording();
+  const uint64_t id = test.events()[0].ids[0];
+  const auto update = [](uint64_t kind, uint64_t event, std::string_view name) {
+    return stream::test_record(stream::kRecordEventUpdate, 0, TestBytes().put(kind).put(event).name(name).text());
+  };
+  std::string bytes = test_pipe(test);
+  const size_t at = bytes.size() - test.data().size();
+  bytes.insert(at, update(2, id, "the name") + update(2, id + 999, "of nobody") + update(0, id, "its unit") +
+                       update(2, id, "") + stream::test_record(stream::kRecordEventUpdate, 0, "short"));
+  const auto recording = open(bytes);
+  EXPECT_EQ(recording.events[0].name, "the name");
+  EXPECT_EQ(recording.quality[model::Reason::malformed_records], 1u);
 }
 
 TEST(PerfData, EventNamesGoByIdNotByPlace) {
