@@ -24,7 +24,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr size_t kMaxRecordBytes = (64 << 10) - 8;
-// perf ends at a feature that it does not know; these are as old as the release it is tested with.
+// `perf report` refuses a stream with a feature that it does not know.
 constexpr int kLastFeatureOfStreams = stream::kFeatureClockData;
 constexpr uint64_t kUpdateName = 2;  // PERF_EVENT_UPDATE__NAME
 

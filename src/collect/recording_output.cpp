@@ -241,11 +241,10 @@ base::Status RecordingOutput::name_finished() {
   TEPHRA_CHECK_OK(file_->publish());
   last_path_ = settings_.path;
   if (settings_.rotation || settings_.timestamp_names) {
-    // Where there is a file of this hundredth of a second already, the next one is taken.
-    int64_t time = centiseconds_now();
-    bool named = false;
-    for (; !named; ++time) {
-      last_path_ = settings_.path + "." + timestamp(time);
+    // A name that is taken, or that a file deleted since had, is passed over, so that names sort by age.
+    for (bool named = false; !named;) {
+      last_time_ = std::max(centiseconds_now(), last_time_ + 1);
+      last_path_ = settings_.path + "." + timestamp(last_time_);
       TEPHRA_TRY(named, file_->rename_to(last_path_));
     }
   }

@@ -157,6 +157,7 @@ class RecordingOutput {
   std::deque<FinishedFile> finished_;
   OutputTotals past_;  // of files that are finished
   std::string last_path_;
+  int64_t last_time_ = 0;  // in its name, in hundredths of a second
 };
 
 }  // namespace tephra::collect

@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <random>
@@ -88,7 +89,7 @@ class RecordingOutputTest : public testing::Test {
   fs::path folder_;
   OutputSettings settings_;
   FileEvent event_;
-  std::vector<Feature> start_{{stream::kFeatureHostname, "host"}};
+  std::vector<Feature> start_{{stream::kFeatureHostname, std::string("\x08\0\0\0machine\0", 12)}};
   std::vector<Feature> end_{{stream::kFeatureSampleTime, std::string(16, '\0')}};
 };
 
@@ -97,7 +98,7 @@ TEST_F(RecordingOutputTest, WhatGoesInComesOutPackedOrNot) {
     settings_.compression_level = level;
     auto output = make();
     std::string expected;
-    for (size_t round = 1; round < 20; ++round) {
+    for (size_t round = 1; round < 10; ++round) {
       std::string bytes;
       for (size_t i = 0; i < round * 30; ++i) bytes += record(i % 7 * 64 + 8, i % 2 == 0);
       EXPECT_EQ(add(output, bytes), bytes.size());
@@ -129,7 +130,7 @@ TEST_F(RecordingOutputTest, StopsBeforeTheSizeLimit) {
       settings_.max_bytes = 200'000;
       auto output = make();
       std::string taken;
-      for (int round = 0; round < 1000 && !output.full(); ++round) {
+      for (int round = 0; round < 20'000 && !output.full(); ++round) {
         std::string bytes;
         for (size_t i = 0; i < 100; ++i) bytes += record(i % 50 * 8 + 8, noise);
         taken += bytes.substr(0, add(output, bytes));
@@ -194,7 +195,7 @@ TEST_F(RecordingOutputTest, FinishedFilesAreNamedByTheirTimeAndTheOldestGo) {
   EXPECT_EQ(names(), (std::vector<std::string>{fs::path(paths[4]).filename(), fs::path(paths[5]).filename()}));
   EXPECT_EQ(samples_in(paths[4]), contents[4]);
   EXPECT_EQ(samples_in(paths[5]), "");
-  EXPECT_LT(paths[4], paths[5]);
+  EXPECT_TRUE(std::is_sorted(paths.begin(), paths.end()));
   // perf.data.YYYYMMDDhhmmsscc
   EXPECT_EQ(fs::path(paths[4]).filename().string().size(), std::string("perf.data.").size() + 16);
   EXPECT_EQ(output.totals().files_kept, 2u);

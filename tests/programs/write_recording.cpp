@@ -4,6 +4,7 @@
 //   level, max_size, rotate, max_files, timestamp=1: as the options of `record`
 //   kill_round=N: kills itself without warning in the middle of round N
 //   repeat=N: writes the records of INPUT so many times
+//   group=1: makes the sections about the machine and the events anew, with all events in one group
 //   pause_ms=N: waits so long after each round
 #include <fmt/format.h>
 #include <signal.h>
@@ -73,7 +74,12 @@ Input read_input(base::Bytes file) {
 class Replay {
  public:
   Replay(Input input, std::map<std::string, std::string> options)
-      : input_(std::move(input)), options_(std::move(options)) {}
+      : input_(std::move(input)), options_(std::move(options)) {
+    if (!has("group")) return;
+    const std::string words[] = {"write_recording"};
+    for (auto& event : input_.events) event.group = 0;
+    input_.start_features = collect::start_features(input_.events, words, true);
+  }
 
   int run(const std::string& path) {
     auto made = collect::RecordingOutput::create(settings(path), input_.events, input_.start_features);
