@@ -113,6 +113,8 @@ base::Status apply_call_graph(const CLI::App& parser, ReportArguments& arguments
 // Threads are chosen by the report, not by the reader, so that shares stay those of the whole recording.
 void keep_the_whole(ReportArguments& arguments) {
   stream::SampleFilter& filter = arguments.input.build.filter;
+  filter.asked_for = filter.pids;
+  filter.asked_for.insert(filter.asked_for.end(), filter.tids.begin(), filter.tids.end());
   arguments.report.comms = std::exchange(filter.comms, {});
   arguments.report.pids = std::exchange(filter.pids, {});
   arguments.report.tids = std::exchange(filter.tids, {});

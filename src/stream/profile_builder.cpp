@@ -42,7 +42,8 @@ int32_t recorder_to_leave_out(const Recording& recording, const SampleFilter& fi
   // What passes a filter for tasks was named by it.
   if (!filter.pids.empty() || !filter.tids.empty() || !filter.comms.empty()) return kNobody;
   const auto pid = static_cast<int32_t>(*recording.recorder->recorder_pid);
-  return pid <= 0 || records_process(recording.facts.command_line, pid) ? kNobody : pid;
+  const bool asked = std::find(filter.asked_for.begin(), filter.asked_for.end(), pid) != filter.asked_for.end();
+  return pid <= 0 || asked || records_process(recording.facts.command_line, pid) ? kNobody : pid;
 }
 
 // Everything a thread needs to turn samples into keys; remembers the last answers of the history, which mostly hold for

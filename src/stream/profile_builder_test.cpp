@@ -230,6 +230,8 @@ TEST(ProfileBuilder, SamplesOfTheRecorderAreKeptWhereTheyWereAskedFor) {
   EXPECT_EQ(count({.pids = {9}}), 1u);
   EXPECT_EQ(count({.tids = {10}}), 1u);
   EXPECT_EQ(count({.cpus = {0}}), 1u);
+  EXPECT_EQ(count({.asked_for = {9}}), 2u);
+  EXPECT_EQ(count({.asked_for = {1}}), 1u);
   recording.facts.command_line = "tephra record -p 9";
   EXPECT_EQ(count({}), 2u);
 }

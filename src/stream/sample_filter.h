@@ -19,8 +19,10 @@ struct SampleFilter {
   uint64_t begin_time = 0;  // inclusive, in the recording's clock
   uint64_t end_time = UINT64_MAX;
   bool keep_idle = true;  // false: samples of the idle task are counted in Quality::idle and left out
-  bool keep_own = true;   // false: samples of the recorder itself are counted in Quality::own and left out, unless a
-                          // filter names tasks, or it was told to record itself
+  // false: samples of the recorder itself are counted in Quality::own and left out, unless a filter names tasks, or the
+  // recorder was told to record itself, or it is asked for.
+  bool keep_own = true;
+  std::vector<int32_t> asked_for;  // processes that others choose from what is taken
 
   // Everything but the names, which need the process history.
   bool takes(const Origin& origin) const;
