@@ -55,6 +55,12 @@ std::vector<Task> TaskFollower::follow() {
   return take_turns();
 }
 
+bool TaskFollower::waits_for_exec(pid_t tid) {
+  const auto events = machine_.events();
+  return std::any_of(events.begin(), events.end(),
+                     [tid](const auto& event) { return event.tid == tid && event.waits_for_exec; });
+}
+
 void TaskFollower::learn(pid_t tid) {
   const auto status = kernel::task_status(tid);
   if (!status) return;
@@ -63,10 +69,15 @@ void TaskFollower::learn(pid_t tid) {
   known.task.tid = tid;
   known.task.cpu = static_cast<int>(known_.size()) % config_.cpus;
   known.comm = status->comm;
-  known.image = image_of(status->tgid);
+  // Who waits for an exec was forked from us; it may have happened before we looked.
+  known.image = image_of(waits_for_exec(tid) ? ::getpid() : status->tgid);
   const auto mappings = mappings_of(status->tgid);
   for (const Mapping& mapping : mappings) known.mapped.insert(mapping.start);
   known.task.code = code_of(status->tgid, mappings, config_.functions);
+  if (existing_.empty()) {
+    for (const pid_t pid : kernel::all_processes()) existing_.insert(pid);
+  }
+  for (const pid_t other : kernel::threads_of(status->tgid)) existing_.insert(other);
   known_.emplace(tid, std::move(known));
 }
 
@@ -108,15 +119,16 @@ void TaskFollower::find_heirs() {
   std::vector<std::pair<Task, std::pair<pid_t, pid_t>>> born;
   for (const auto& [pid, parent] : processes) {
     for (const pid_t tid : kernel::threads_of(pid)) {
-      if (!known_.contains(tid)) born.push_back({parent, {pid, tid}});
+      if (!known_.contains(tid) && !existing_.contains(tid)) born.push_back({parent, {pid, tid}});
     }
   }
   for (const pid_t pid : kernel::all_processes()) {
-    if (known_.contains(pid)) continue;
+    if (known_.contains(pid) || (existing_.contains(pid) && !everything)) continue;
     const auto stat = stat_of(pid);
     if (!stat || stat->state == 'Z') continue;
     if (everything && stat->parent == ::getpid()) learn(pid);
-    if (const auto parent = processes.find(stat->parent); parent != processes.end()) {
+    const auto parent = processes.find(stat->parent);
+    if (parent != processes.end() && !existing_.contains(pid)) {
       born.push_back({parent->second, {pid, pid}});
     }
   }

@@ -29,9 +29,9 @@ class TaskFollower {
     std::string comm;
     std::string image;          // changes with exec
     std::set<uint64_t> mapped;  // starts of mappings told of
-    bool ours = false;          // it had not yet left our own program
   };
 
+  bool waits_for_exec(pid_t tid);
   void learn(pid_t tid);
   void look_at(Known& known);
   void find_heirs();
@@ -43,6 +43,7 @@ class TaskFollower {
   FakeMachine& machine_;
   const MachineConfig config_;
   std::map<pid_t, Known> known_;
+  std::set<pid_t> existing_;  // were there before: they inherit nothing
   uint64_t turn_ = 0;
 };
 

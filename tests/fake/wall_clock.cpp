@@ -64,8 +64,8 @@ void WallClock::spoil(uint64_t now) {
   if (begin_ == 0) begin_ = now;
   if (now - begin_ < kSpoilAfterNs) return;
   spoiled_ = true;
-  if (config_.lose > 0) machine_.lose_next(config_.lose);
   if (config_.lose_samples > 0) machine_.lose_samples(config_.lose_samples);
+  if (config_.lose > 0) machine_.lose_next(config_.lose);
 }
 
 }  // namespace tephra::fake
