@@ -59,21 +59,27 @@ def run_gtest(program, **environment):
     return Result(passed, failed, skipped)
 
 
+def run_unit_tests(preset, *targets, **environment):
+    """The unit tests, and those that play a machine with hardware counters."""
+    folder = build(preset, *targets, "tephra_tests", "tephra_pmu_tests", "test_programs")
+    results = [run_gtest(os.path.join(folder, name), **environment) for name in ("tephra_tests", "tephra_pmu_tests")]
+    return Result(*map(sum, zip(*results)))
+
+
 def suite_layers(_):
     return run_scripts([[sys.executable, os.path.join(ROOT, "tools", "check_layers.py")]])
 
 
 def suite_unit(_):
-    return run_gtest(os.path.join(build("release", "tephra", "tephra_tests", "test_programs"), "tephra_tests"))
+    return run_unit_tests("release", "tephra")
 
 
 def suite_unit_asan(_):
-    return run_gtest(os.path.join(build("asan", "tephra_tests", "test_programs"), "tephra_tests"),
-                     ASAN_OPTIONS="detect_stack_use_after_return=1")
+    return run_unit_tests("asan", ASAN_OPTIONS="detect_stack_use_after_return=1")
 
 
 def suite_unit_tsan(_):
-    return run_gtest(os.path.join(build("tsan", "tephra_tests", "test_programs"), "tephra_tests"))
+    return run_unit_tests("tsan")
 
 
 def suite_live(options):

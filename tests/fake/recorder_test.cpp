@@ -1,0 +1,200 @@
+// collect/ on machines that tests choose. Recordings run against the real clock and real programs.
+#include "collect/recorder.h"
+
+#include <gtest/gtest.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <filesystem>
+
+#include "base/file.h"
+#include "formats/format.h"
+#include "kernel/privileges.h"
+#include "records_for_tests.h"
+#include "wall_clock.h"
+
+namespace tephra::collect {
+namespace {
+
+using fake::machine;
+
+class RecorderTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    std::string name = (std::filesystem::temp_directory_path() / "fake-record-XXXXXX").string();
+    ASSERT_NE(::mkdtemp(name.data()), nullptr);
+    folder_ = name;
+    options_.output = folder_ + "/perf.data";
+    options_.target.command = {"sleep", "0.15"};
+    options_.on_note = [this](const std::string& text) { notes_ += text + "\n"; };
+    machine().reset();
+  }
+  void TearDown() override { std::filesystem::remove_all(folder_); }
+
+  void events(const std::string& text) { options_.events = *kernel::parse_events(text); }
+  base::Result<RecordSummary> run() {
+    const fake::WallClock clock(machine());
+    return record(options_, {});
+  }
+  // The message of a recording that fails.
+  std::string failure() {
+    const auto summary = run();
+    EXPECT_FALSE(summary) << "it should have failed";
+    EXPECT_FALSE(std::filesystem::exists(options_.output));
+    return summary ? "" : summary.error().message();
+  }
+  bool said(const std::string& text) const { return notes_.find(text) != std::string::npos; }
+
+  std::string folder_;
+  RecordOptions options_;
+  std::string notes_;
+};
+
+TEST_F(RecorderTest, SamplesCyclesWhereTheyAreCounted) {
+  const auto summary = run();
+  ASSERT_TRUE(summary) << summary.error().message();
+  EXPECT_EQ(summary->event_name, "cycles");
+  EXPECT_EQ(summary->lost, 0u);
+  // 4000 a second; the machine notices the program's start and end a little late.
+  EXPECT_GT(summary->samples, 300u);
+  EXPECT_LT(summary->samples, 1200u);
+  EXPECT_EQ(notes_, "");
+}
+
+TEST_F(RecorderTest, SamplesCpuClockWhereCyclesStandStill) {
+  fake::MachineConfig config;
+  config.stuck = true;
+  machine().reset(config);
+  const auto summary = run();
+  ASSERT_TRUE(summary) << summary.error().message();
+  EXPECT_EQ(summary->event_name, "cpu-clock");
+  EXPECT_GT(summary->samples, 300u);
+  EXPECT_TRUE(said("cpu-clock"));
+}
+
+TEST_F(RecorderTest, SamplesCpuClockWhereThereIsNoPmu) {
+  fake::MachineConfig config;
+  config.pmu = false;
+  machine().reset(config);
+  const auto summary = run();
+  ASSERT_TRUE(summary) << summary.error().message();
+  EXPECT_EQ(summary->event_name, "cpu-clock");
+}
+
+TEST_F(RecorderTest, CountsWhatTheRingHadNoRoomFor) {
+  fake::MachineConfig config;
+  config.lose = 50;
+  machine().reset(config);
+  events("cycles");
+  const auto summary = run();
+  ASSERT_TRUE(summary) << summary.error().message();
+  // Every CPU's ring loses as many; one that the program never came to again tells by its read count alone.
+  EXPECT_GE(summary->lost, 50u);
+  EXPECT_LE(summary->lost, 100u);
+}
+
+TEST_F(RecorderTest, CountsWhatThePmuLost) {
+  fake::MachineConfig config;
+  config.lose_samples = 9;
+  machine().reset(config);
+  events("cycles");
+  const auto summary = run();
+  ASSERT_TRUE(summary) << summary.error().message();
+  EXPECT_EQ(summary->lost, 9u * static_cast<uint64_t>(config.cpus));
+}
+
+TEST_F(RecorderTest, CountsPauses) {
+  fake::MachineConfig config;
+  config.throttle = true;
+  config.max_sample_rate = 4000;
+  machine().reset(config);
+  events("cycles");
+  options_.target.command = {"sleep", "0.25"};
+  const auto summary = run();
+  ASSERT_TRUE(summary) << summary.error().message();
+  EXPECT_GT(summary->throttled, 5u);
+}
+
+TEST_F(RecorderTest, TakesASmallerRingWhereMemoryMayNotBeLocked) {
+  machine().fail_map([](size_t bytes) { return bytes > 64 << 10; }, EPERM);
+  const auto summary = run();
+  ASSERT_TRUE(summary) << summary.error().message();
+  EXPECT_TRUE(said("rings are 64 KiB")) << notes_;
+  EXPECT_GT(summary->samples, 300u);
+}
+
+TEST_F(RecorderTest, ARingThatWasAskedForIsNotMadeSmaller) {
+  fake::MachineConfig config;
+  config.mlock_bytes = 64 << 10;
+  machine().reset(config);
+  options_.ring_bytes = 1 << 20;
+  const std::string message = failure();
+  EXPECT_NE(message.find("1024 KiB"), std::string::npos) << message;
+  EXPECT_NE(message.find("perf_event_mlock_kb"), std::string::npos) << message;
+}
+
+TEST_F(RecorderTest, RunsOnOldKernels) {
+  for (const char* version : {"3.10", "4.4", "4.19", "5.4", "5.15", "6.1"}) {
+    fake::MachineConfig config;
+    config.kernel = *fake::kernel_age(version);
+    machine().reset(config);
+    const auto summary = run();
+    if (std::string(version) == "3.10") {
+      // It has neither PERF_SAMPLE_IDENTIFIER nor MMAP2.
+      EXPECT_FALSE(summary);
+      continue;
+    }
+    ASSERT_TRUE(summary) << version << ": " << summary.error().message();
+    EXPECT_GT(summary->samples, 200u) << version;
+  }
+}
+
+struct Explained {
+  int error;
+  const char* says;
+};
+
+class ErrorsOfOpening : public RecorderTest, public ::testing::WithParamInterface<Explained> {};
+
+TEST_P(ErrorsOfOpening, AreExplained) {
+  events("cycles");
+  machine().fail_open(fake::of_type(PERF_TYPE_HARDWARE), GetParam().error);
+  const std::string message = failure();
+  EXPECT_NE(message.find(GetParam().says), std::string::npos) << message;
+  EXPECT_EQ(machine().events().size(), 0u) << "all descriptors are closed";
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    All, ErrorsOfOpening,
+    ::testing::Values(Explained{ENOENT, "no such hardware counter"}, Explained{ENODEV, "no such hardware counter"},
+                      Explained{EOPNOTSUPP, "no such hardware counter"}, Explained{EMFILE, "ulimit -n"},
+                      Explained{ENFILE, "ulimit -n"}, Explained{EINVAL, "refuses these settings"},
+                      Explained{EBUSY, "busy"}, Explained{ENOMEM, "memory"}, Explained{ENOSYS, "not implemented"},
+                      Explained{E2BIG, "cycles"}, Explained{EOVERFLOW, "cycles"}, Explained{ENOSPC, "cycles"}),
+    [](const auto& param) { return ::strerrorname_np(param.param.error); });
+
+TEST_F(RecorderTest, SaysThatSamplingIsTooFast) {
+  fake::MachineConfig config;
+  config.max_sample_rate = 100;
+  machine().reset(config);
+  events("cycles");
+  options_.sampling.frequency = 1'000'000'000;
+  const std::string message = failure();
+  EXPECT_NE(message.find("perf_event_max_sample_rate"), std::string::npos) << message;
+}
+
+TEST_F(RecorderTest, SaysThatTheProgramWasKilled) {
+  events("cycles");
+  machine().fail_open(fake::of_type(PERF_TYPE_HARDWARE), ESRCH);
+  EXPECT_NE(failure().find("killed before it started"), std::string::npos);
+}
+
+TEST_F(RecorderTest, SaysThatRedirectionFailed) {
+  machine().fail_control(PERF_EVENT_IOC_SET_OUTPUT, EINVAL);
+  events("cycles");
+  EXPECT_NE(failure().find("ring of CPU"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace tephra::collect
