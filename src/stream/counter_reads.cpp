@@ -16,9 +16,7 @@ struct Counter {
   bool operator==(const Counter&) const = default;
 };
 struct CounterHash {
-  size_t operator()(const Counter& counter) const {
-    return base::mix(counter.id, static_cast<uint32_t>(counter.tid));
-  }
+  size_t operator()(const Counter& counter) const { return base::mix(counter.id, static_cast<uint32_t>(counter.tid)); }
 };
 
 bool reads(const EventLayout& layout) {
