@@ -71,6 +71,7 @@ void declare(CLI::App& parser, Flags& flags) {
   parser.add_option("-o,--output", flags.folder, "the folder for the files (tephra-out)")->type_name("DIR");
   declare_names(parser, flags.input.symbols);
   parser.add_flag("--idle", flags.input.keep_idle, "keep samples of the idle task");
+  parser.add_flag("--own", flags.input.keep_own, "keep samples of tephra itself");
   parser.add_flag("--strict", flags.input.strict, "exit with status 3 unless the verdict is good");
   parser.add_flag("-q,--quiet", flags.input.quiet, "print only where the picture is");
   parser.add_flag("-v,--verbose", flags.input.verbose, "print the verdict in full");

@@ -53,12 +53,57 @@ TEST(EventAttr, DwarfCopiesRegistersAndStack) {
 
 TEST(EventAttr, LeavesOutWhatTheKernelDoesNotKnow) {
   perf_event_attr attr = dummy_attr(true, {});
-  add_side_band(attr, false, {});
+  add_side_band(attr, SampleSettings(), {});
   EXPECT_EQ(attr.mmap2, 1u);
   EXPECT_EQ(attr.build_id, 0u);
   EXPECT_EQ(attr.ksymbol, 0u);
   EXPECT_EQ(attr.use_clockid, 0u);
   EXPECT_EQ(attr.read_format, uint64_t{PERF_FORMAT_ID});
+}
+
+TEST(EventAttr, AnEventsOwnRateComesFirst) {
+  SampleSettings settings;
+  settings.period = 10;
+  auto event = kernel::software_event("cpu-clock");
+  event.frequency = 199;
+  const auto attr = sampling_attr(event, settings, everything());
+  EXPECT_EQ(attr.freq, 1u);
+  EXPECT_EQ(attr.sample_freq, 199u);
+}
+
+TEST(EventAttr, EachPartOfASampleHasItsField) {
+  SampleSettings settings;
+  settings.addresses = settings.physical_addresses = settings.weights = settings.raw = true;
+  settings.data_page_size = settings.code_page_size = settings.cgroups = true;
+  settings.branch_types = PERF_SAMPLE_BRANCH_ANY;
+  const auto attr = sampling_attr(kernel::software_event("cpu-clock"), settings, everything());
+  for (const uint64_t field :
+       {PERF_SAMPLE_ADDR, PERF_SAMPLE_DATA_SRC, PERF_SAMPLE_PHYS_ADDR, PERF_SAMPLE_DATA_PAGE_SIZE,
+        PERF_SAMPLE_CODE_PAGE_SIZE, PERF_SAMPLE_WEIGHT_STRUCT, PERF_SAMPLE_RAW, PERF_SAMPLE_CGROUP,
+        PERF_SAMPLE_BRANCH_STACK}) {
+    EXPECT_TRUE(attr.sample_type & field) << field;
+  }
+  EXPECT_TRUE(attr.branch_sample_type & PERF_SAMPLE_BRANCH_ANY);
+}
+
+TEST(EventAttr, ModesOfAnEventOutweighThoseOfTheRecording) {
+  SampleSettings settings;
+  settings.kernel_code = false;
+  auto event = kernel::software_event("cpu-clock");
+  EXPECT_EQ(sampling_attr(event, settings, everything()).exclude_kernel, 1u);
+  event.modes_given = true;
+  event.exclude_user = true;
+  const auto attr = sampling_attr(event, settings, everything());
+  EXPECT_EQ(attr.exclude_kernel, 0u);
+  EXPECT_EQ(attr.exclude_user, 1u);
+}
+
+TEST(EventAttr, LeaderSamplingReadsTheGroup) {
+  auto event = kernel::software_event("cpu-clock");
+  event.leader_samples = true;
+  const auto attr = sampling_attr(event, SampleSettings(), everything());
+  EXPECT_TRUE(attr.sample_type & PERF_SAMPLE_READ);
+  EXPECT_TRUE(attr.read_format & PERF_FORMAT_GROUP);
 }
 
 }  // namespace

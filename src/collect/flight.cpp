@@ -40,8 +40,9 @@ kernel::Pending as_pending(const std::string& records) {
 
 base::Result<Flight> Flight::open(const FlightSettings& settings, OutputSettings output, EventSet& events) {
   Flight flight(std::move(output), events);
+  const std::chrono::milliseconds quiet(static_cast<int64_t>(settings.quiet_seconds * 1000));
   for (const std::string& text : settings.triggers) {
-    TEPHRA_TRY(auto trigger, parse_trigger(text, settings.quiet_seconds));
+    TEPHRA_TRY(auto trigger, parse_trigger(text, quiet));
     flight.triggers_.push_back(std::move(trigger));
   }
   flight.next_look_ = Clock::now();

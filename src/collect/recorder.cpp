@@ -144,7 +144,9 @@ base::Status Recorder::prepare() {
   TEPHRA_TRY(auto inbox, kernel::SignalInbox::open(hears_user_signal));
   inbox_.emplace(std::move(inbox));
   if (!options_.control.empty()) {
-    TEPHRA_TRY(control_, Control::open(options_.control));
+    TEPHRA_TRY(const ControlSpec spec, parse_control(options_.control));
+    TEPHRA_TRY(auto control, Control::open(spec));
+    control_.emplace(std::move(control));
   }
   if (!options_.target.command.empty()) {
     TEPHRA_TRY(auto program, kernel::Workload::fork(options_.target.command, inbox_->mask_before()));
@@ -284,7 +286,7 @@ void Recorder::wait_for_work() {
   }
   const size_t rings_end = waits.size();
   if (tasks_) tasks_->add_waits(waits);
-  if (control_) waits.push_back({control_->fd(), POLLIN, 0});
+  if (control_ && control_->fd() >= 0) waits.push_back({control_->fd(), POLLIN, 0});
   if (flight_) flight_->add_waits(waits);
   ::poll(waits.data(), waits.size(), static_cast<int>(std::ceil(seconds_to_wait() * 1000)));
   ++wakeups_;
@@ -355,6 +357,7 @@ base::Status Recorder::hear_control() {
     }
     control_->acknowledge();
   }
+  if (const auto unknown = control_->unknown_command()) note("no such control command: " + *unknown);
   return {};
 }
 
@@ -395,7 +398,8 @@ base::Status Recorder::rotate() {
 }
 
 void Recorder::tick() {
-  next_tick_ = Clock::now() + (tasks_ && tasks_->scans() ? kTickWhenScanning : kTick);
+  const bool looks_often = tasks_ && tasks_->scans() && !options_.target.user;
+  next_tick_ = Clock::now() + (looks_often ? kTickWhenScanning : kTick);
   if (output_ && output_->reader_gone()) stop_ = true;
   if (output_ && options_.output.max_bytes) {
     uint64_t tail = 0;
