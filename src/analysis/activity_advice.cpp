@@ -62,6 +62,11 @@ std::string cpu_text(const Rates& rates) {
   return rates.cpu > 1.05 ? fmt::format("{:.1f} CPUs", rates.cpu) : fmt::format("{} of a CPU", share(rates.cpu));
 }
 
+bool is_starved(const Rates& rates) {
+  constexpr double kMuchQueued = 0.2;
+  return rates.queued > kMuchQueued && rates.queued > rates.cpu * 0.5;
+}
+
 struct Choice {
   std::string seen;
   std::string type;
@@ -83,14 +88,15 @@ Choice choose(const Rates& rates) {
     return {fmt::format("faulting in memory ({:.0f} page faults a second)", rates.minor_faults), "mem"};
   }
   // Waiting for a CPU is work to be done, not idleness.
-  if (rates.cpu + rates.queued >= kMuchCpu) return {fmt::format("busy ({})", cpu_text(rates)), "cpu"};
+  if (rates.cpu + rates.queued >= kMuchCpu) {
+    return {fmt::format("{} ({})", is_starved(rates) ? "busy, and short of CPUs" : "busy", cpu_text(rates)), "cpu"};
+  }
   if (rates.cpu >= kLittleCpu) return {fmt::format("partly busy ({}), else waiting", cpu_text(rates)), "cpu"};
   return {fmt::format("mostly waiting ({})", cpu_text(rates)), "offcpu"};
 }
 
 std::string note_of(const Rates& rates) {
-  constexpr double kMuchQueued = 0.2;
-  if (rates.queued > kMuchQueued && rates.queued > rates.cpu * 0.5) {
+  if (is_starved(rates)) {
     return fmt::format("It waits {} as long for a CPU as it runs on one: the machine, or its CPU quota, is too small.",
                        rates.cpu > 0 ? fmt::format("{:.1f} times", rates.queued / rates.cpu) : "much");
   }

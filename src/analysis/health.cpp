@@ -225,7 +225,7 @@ void judge_bpf(const MachineFacts& facts, std::vector<Finding>& out) {
   if (summary.refused.empty()) return;
   if (!summary.works.empty()) {
     out.push_back(limited("bpf refused", joined(summary.refused), "BPF programs of these kinds",
-                          "none needed for CPU profiles; another kernel or its configuration for these kinds"));
+                          "not needed for CPU profiles; else a kernel that has them"));
     return;
   }
   const Trial* first = facts.bpf.find("perf_event");

@@ -115,7 +115,8 @@ base::Result<int> doctor(std::span<const std::string> arguments) {
   std::optional<Patient> patient;
   if (flags.pid) {
     TEPHRA_TRY(patient, examine(*flags.pid, machine));
-    works = works && patient->facts.event.works;
+    const auto& facts = patient->facts;
+    works = works && facts.event.works && !facts.ended && facts.state != 'Z' && facts.state != 'X';
   }
   TEPHRA_CHECK_OK(show(machine, patient, flags));
   return works ? kExitDone : kExitFailed;

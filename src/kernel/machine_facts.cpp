@@ -33,6 +33,9 @@ std::vector<std::string_view> words_of(std::string_view text, char separator) {
   return words;
 }
 
+// The words are views, so the text must live on.
+std::vector<std::string_view> words_of(std::string&& text, char separator) = delete;
+
 std::optional<long> setting(const std::string& root, const char* name) {
   const std::string text = text_of(root + "/proc/sys/" + name);
   long value = 0;
@@ -111,7 +114,8 @@ KernelSettings read_settings(const std::string& root) {
 
 TracefsFacts read_tracefs(const std::string& root) {
   TracefsFacts facts;
-  for (const auto line : words_of(text_of(root + "/proc/filesystems"), '\n')) {
+  const std::string filesystems = text_of(root + "/proc/filesystems");
+  for (const auto line : words_of(filesystems, '\n')) {
     if (line.ends_with("\ttracefs")) facts.in_kernel = true;
   }
   const std::string mountinfo = text_of(root + "/proc/self/mountinfo");

@@ -143,8 +143,9 @@ void read_memory(ProcessFacts& facts) {
     facts.modules.push_back(module_facts(facts.pid, path, mapping));
     facts.modules.back().program = path == program;
   }
-  std::stable_sort(facts.modules.begin(), facts.modules.end(),
-                   [](const ModuleFacts& a, const ModuleFacts& b) { return a.code_bytes > b.code_bytes; });
+  std::stable_sort(facts.modules.begin(), facts.modules.end(), [](const ModuleFacts& a, const ModuleFacts& b) {
+    return a.program != b.program ? a.program : a.code_bytes > b.code_bytes;
+  });
   const std::string map_path = fmt::format("/tmp/perf-{}.map", facts.inner_pid);
   struct stat info {};
   if (::lstat((proc_path(facts.pid, "root") + map_path).c_str(), &info) == 0 && S_ISREG(info.st_mode)) {

@@ -36,7 +36,7 @@ struct ProcessFacts {
   kernel::Trial event;                 // whether its user code may be sampled
   bool maps_readable = false;
   bool ended = false;                // while it was looked at: what follows is incomplete
-  std::vector<ModuleFacts> modules;  // of those that are mapped executable, most code first
+  std::vector<ModuleFacts> modules;  // mapped executable: the program, then those with most code
   uint64_t unnamed_code_bytes = 0;   // executable memory without a file, as JIT compilers make it
   std::string perf_map;              // where its map of such code is; empty: there is none
   std::string jitdump;               // the record of such code that it has mapped; empty: none
