@@ -34,6 +34,7 @@ struct ZstdCompressor::Stream {
   ~Stream() { ZSTD_freeCCtx(handle); }
 
   Status run(Bytes bytes, ZSTD_EndDirective end, std::string& out) {
+    if (handle == nullptr) return failed("cannot compress", "", "there is not enough memory");
     ZSTD_inBuffer input{bytes.data(), bytes.size(), 0};
     const size_t step = ZSTD_CStreamOutSize();
     for (bool more = true; more;) {
@@ -50,10 +51,13 @@ struct ZstdCompressor::Stream {
 };
 
 ZstdCompressor::ZstdCompressor(int level) : stream_(std::make_unique<Stream>()) {
-  constexpr int kFirstLevelWithLargerWindow = 20;
-  constexpr int kWindowLog = 23;
+  constexpr int kFirstLevelWithLargerTables = 20;
   ZSTD_CCtx_setParameter(stream_->handle, ZSTD_c_compressionLevel, level);
-  if (level >= kFirstLevelWithLargerWindow) ZSTD_CCtx_setParameter(stream_->handle, ZSTD_c_windowLog, kWindowLog);
+  if (level < kFirstLevelWithLargerTables) return;
+  // The sizes of the level before.
+  ZSTD_CCtx_setParameter(stream_->handle, ZSTD_c_windowLog, 23);
+  ZSTD_CCtx_setParameter(stream_->handle, ZSTD_c_chainLog, 24);
+  ZSTD_CCtx_setParameter(stream_->handle, ZSTD_c_hashLog, 22);
 }
 ZstdCompressor::~ZstdCompressor() = default;
 ZstdCompressor::ZstdCompressor(ZstdCompressor&&) noexcept = default;

@@ -27,7 +27,8 @@ class ZstdDecompressor {
 // Makes one zstd stream out of bytes that come in pieces.
 class ZstdCompressor {
  public:
-  // `level` is 1 to 22. High levels look back no further than 8 MiB, so that neither side needs gigabytes.
+  // `level` is 1 to 22. From 20 on it looks harder but no further back than 19 does (8 MiB), and so
+  // needs no more memory (0.1 GB).
   explicit ZstdCompressor(int level);
   ~ZstdCompressor();
   ZstdCompressor(ZstdCompressor&&) noexcept;

@@ -196,7 +196,7 @@ bool PerfPipeWriter::wait_for_room() {
 
 bool PerfPipeWriter::reader_gone() {
   pollfd wait{fd_.get(), 0, 0};
-  if (!gone_ && ::poll(&wait, 1, 0) > 0 && (wait.revents & POLLERR) != 0) gone_ = true;
+  if (!gone_ && ::poll(&wait, 1, 0) > 0 && (wait.revents & (POLLERR | POLLHUP)) != 0) gone_ = true;
   return gone_;
 }
 

@@ -108,6 +108,10 @@ base::Result<RecordingOutput> RecordingOutput::create(OutputSettings settings, s
   output.signals_ = stream ? std::make_unique<SignalGuard>(std::initializer_list<int>{SIGXFSZ, SIGPIPE})
                            : std::make_unique<SignalGuard>(std::initializer_list<int>{SIGXFSZ});
   TEPHRA_CHECK_OK(output.begin(events, features));
+  if (output.room() < kLeastRoom) {
+    return base::usage_error("the size limit is too small", base::bytes_text(*output.settings_.max_bytes),
+                             "nothing would fit behind the description of the events", "Set a larger one.");
+  }
   return output;
 }
 

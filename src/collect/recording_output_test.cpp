@@ -160,6 +160,14 @@ TEST_F(RecordingOutputTest, OneRoundMayBeLargerThanTheLimit) {
   }
 }
 
+TEST_F(RecordingOutputTest, RefusesALimitThatLeavesNoRoom) {
+  settings_.max_bytes = 3000;
+  const auto output = RecordingOutput::create(settings_, std::span(&event_, 1), start_);
+  ASSERT_FALSE(output.ok());
+  EXPECT_EQ(output.error().kind, base::Error::Kind::kUsage);
+  EXPECT_TRUE(names().empty());
+}
+
 TEST_F(RecordingOutputTest, TheTailIsLeftRoomFor) {
   settings_.max_bytes = 100'000;
   end_[0].content.assign(60'000, 'x');
