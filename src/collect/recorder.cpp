@@ -149,7 +149,8 @@ base::Status Recorder::prepare() {
     control_.emplace(std::move(control));
   }
   if (!options_.target.command.empty()) {
-    TEPHRA_TRY(auto program, kernel::Workload::fork(options_.target.command, inbox_->mask_before()));
+    const kernel::Workload::Settings settings{inbox_->mask_before(), options_.output.path == "-"};
+    TEPHRA_TRY(auto program, kernel::Workload::fork(options_.target.command, settings));
     program_.emplace(std::move(program));
   }
   // After the fork: the program keeps the limit it would have had.

@@ -37,8 +37,9 @@ sigset_t inbox_signals(bool with_user_signal) {
 }
 
 // In the child, between fork and exec. Our death ends the wait, as the pipe then reads end of file.
-[[noreturn]] void run_child(char* const* words, const sigset_t& mask, int go, int failure) {
-  ::sigprocmask(SIG_SETMASK, &mask, nullptr);
+[[noreturn]] void run_child(char* const* words, const Workload::Settings& settings, int go, int failure) {
+  ::sigprocmask(SIG_SETMASK, &settings.mask, nullptr);
+  if (settings.output_to_error) ::dup2(STDERR_FILENO, STDOUT_FILENO);
   char byte;
   ssize_t got;
   while ((got = ::read(go, &byte, 1)) < 0 && errno == EINTR) {
@@ -52,7 +53,7 @@ sigset_t inbox_signals(bool with_user_signal) {
 
 }  // namespace
 
-base::Result<Workload> Workload::fork(const std::vector<std::string>& arguments, const sigset_t& mask) {
+base::Result<Workload> Workload::fork(const std::vector<std::string>& arguments, const Settings& settings) {
   TEPHRA_TRY(Pipe go, make_pipe());
   TEPHRA_TRY(Pipe failure, make_pipe());
   std::vector<char*> words;
@@ -67,7 +68,7 @@ base::Result<Workload> Workload::fork(const std::vector<std::string>& arguments,
   if (pid == 0) {
     go.write.reset();
     ::sigaction(SIGCHLD, &inherited, nullptr);
-    run_child(words.data(), mask, go.read.get(), failure.write.get());
+    run_child(words.data(), settings, go.read.get(), failure.write.get());
   }
   Workload workload;
   workload.pid_ = pid;

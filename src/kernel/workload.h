@@ -16,8 +16,12 @@ namespace tephra::kernel {
 // start().
 class Workload {
  public:
-  // Forks. `arguments` has at least the program's name, looked up in PATH. `mask`: the signals it has blocked.
-  static base::Result<Workload> fork(const std::vector<std::string>& arguments, const sigset_t& mask);
+  struct Settings {
+    sigset_t mask{};              // the signals it has blocked
+    bool output_to_error = false;  // its standard output goes to standard error, since ours is needed
+  };
+  // Forks. `arguments` has at least the program's name, looked up in PATH.
+  static base::Result<Workload> fork(const std::vector<std::string>& arguments, const Settings& settings);
 
   Workload(Workload&& other) noexcept;
   Workload& operator=(Workload&&) = delete;

@@ -180,7 +180,7 @@ class ControlGroups(Target):
                           os.path.basename(path), "--", "sleep", "0.6"])
             self.assertEqual(result.returncode, 0, result.stderr)
         self.assertGreater(int(SUMMARY.search(result.stderr)[1]), 100)
-        self.assertEqual(self.comms(self.data) - {"member"}, {"family"})
+        self.assertEqual(self.comms(self.data) - {"exe"}, {"family"})
         folded = run([TEPHRA, "fold", "-q", self.data]).stdout
         self.assertIn("in_thread", folded)
 
