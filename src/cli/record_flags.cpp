@@ -125,6 +125,7 @@ base::Status set_content(const RecordFlags& flags, SampleSettings& sampling) {
   sampling.weights = flags.weights;
   sampling.raw = flags.raw;
   sampling.thread_counts = flags.thread_counts;
+  sampling.build_ids = !flags.no_build_ids;
   sampling.switches = flags.switches;
   sampling.namespaces = flags.namespaces;
   sampling.cgroups = flags.all_cgroups;
@@ -278,6 +279,9 @@ void RecordFlags::declare(CLI::App& parser) {
   parser.add_flag("-W,--weight", weights, "what each access cost (needs a PMU)");
   parser.add_flag("-R,--raw-samples", raw, "raw data of every event, not of tracepoints alone");
   parser.add_flag("-s,--stat", thread_counts, "each thread's counts, when it ends");
+  parser.add_flag("-B,--no-buildid", no_build_ids,
+                  "do not let the kernel tell build ids: programs replaced later are not told apart,\nbut perf 6.1 "
+                  "can record at the same time");
   parser.add_flag("--switch-events", switches, "records of context switches");
   parser.add_flag("--namespaces", namespaces, "records of namespaces");
   parser.add_flag("--all-cgroups", all_cgroups, "records of control groups, and each sample's");
@@ -320,7 +324,6 @@ void RecordFlags::declare(CLI::App& parser) {
   parser.add_flag("-T,--timestamp", perf_flags, "times of samples");
   parser.add_flag("-P,--period", perf_flags, "periods of samples");
   parser.add_flag("--sample-cpu", perf_flags, "CPUs of samples");
-  parser.add_flag("-B,--no-buildid", perf_flags, "no search for build ids at the end: they come with the records");
   parser.add_flag("-N,--no-buildid-cache", perf_flags, "no copies of programs");
   parser.option_defaults()->group("Options");
 }

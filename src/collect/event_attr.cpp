@@ -148,7 +148,7 @@ void add_side_band(perf_event_attr& attr, const SampleSettings& settings, const 
   attr.comm_exec = support.comm_exec;
   attr.ksymbol = support.ksymbol;
   attr.bpf_event = support.bpf_event;
-  attr.build_id = support.build_id;
+  attr.build_id = support.build_id && settings.build_ids;
   attr.context_switch = settings.switches;
   attr.namespaces = settings.namespaces;
   attr.cgroup = settings.cgroups;

@@ -40,6 +40,7 @@ struct SampleSettings {
   bool switches = false;       // records of context switches
   bool namespaces = false;     // records of namespaces
   bool cgroups = false;        // records of control groups, and each sample's
+  bool build_ids = true;       // of what is mapped, by the kernel
   bool inherit = true;
 };
 // The attributes of a sampled event. It starts disabled.

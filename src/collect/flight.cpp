@@ -2,6 +2,7 @@
 
 #include <linux/perf_event.h>
 #include <sys/uio.h>
+#include <unistd.h>
 
 #include <algorithm>
 
@@ -38,8 +39,10 @@ kernel::Pending as_pending(const std::string& records) {
 
 }  // namespace
 
-base::Result<Flight> Flight::open(const FlightSettings& settings, OutputSettings output, EventSet& events) {
+base::Result<Flight> Flight::open(const FlightSettings& settings, bool keys, OutputSettings output,
+                                    EventSet& events) {
   Flight flight(std::move(output), events);
+  if (keys) flight.keys_ = std::make_unique<base::KeyReader>(STDIN_FILENO);
   const std::chrono::milliseconds quiet(static_cast<int64_t>(settings.quiet_seconds * 1000));
   for (const std::string& text : settings.triggers) {
     TEPHRA_TRY(auto trigger, parse_trigger(text, quiet));
@@ -70,6 +73,8 @@ void Flight::add_waits(std::vector<pollfd>& waits) const {
   for (const auto& trigger : triggers_) {
     if (trigger->wait_fd() >= 0) waits.push_back({trigger->wait_fd(), POLLIN, 0});
   }
+  const int key_fd = keys_ ? keys_->fd() : -1;
+  if (key_fd >= 0) waits.push_back({key_fd, POLLIN, 0});
 }
 
 Flight::Clock::time_point Flight::next_look() const {
@@ -81,6 +86,9 @@ Flight::Clock::time_point Flight::next_look() const {
 void Flight::request(std::string why) { requested_ = std::move(why); }
 
 std::optional<std::string> Flight::wanted() {
+  while (const char key = keys_ ? keys_->next() : 0) {
+    if (key == 's' || key == 'S') request("key s");
+  }
   const auto now = Clock::now();
   const bool look = now >= next_look_;
   if (look) next_look_ = now + kNever;

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "base/key_reader.h"
 #include "base/result.h"
 #include "collect/event_set.h"
 #include "collect/recording_output.h"
@@ -33,7 +34,8 @@ class Flight {
   using Clock = std::chrono::steady_clock;
 
   // `output` says where snapshots go: PATH.TIMESTAMP each, and PATH for the last.
-  static base::Result<Flight> open(const FlightSettings& settings, OutputSettings output, EventSet& events);
+  // `keys`: the key s on a terminal asks for a snapshot.
+  static base::Result<Flight> open(const FlightSettings& settings, bool keys, OutputSettings output, EventSet& events);
 
   // A record about processes of our own making.
   base::Status keep(base::Bytes records);
@@ -73,6 +75,7 @@ class Flight {
   EventSet* events_;
   SideBandKeeper keeper_;
   std::vector<std::unique_ptr<Trigger>> triggers_;
+  std::unique_ptr<base::KeyReader> keys_;
   Clock::time_point next_look_;
   std::optional<std::string> requested_;
   std::vector<std::string> snapshots_;

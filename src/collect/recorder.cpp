@@ -68,6 +68,7 @@ class Recorder {
 
   base::Status conclude();
   base::Status conclude_flight();
+  bool snapshots_done() const;
   base::Status tell_last_losses();
   base::Status finish_file();
   void end_program();
@@ -79,6 +80,9 @@ class Recorder {
   std::vector<Feature> last_features() const;
   stream::RecorderFacts facts() const;
 
+  Synthesizer::Settings synthesis() const {
+    return {events_->side_band_id(), needs_data_maps(options_.sampling), options_.sampling.build_ids};
+  }
   bool starts_later() const { return options_.delay_s.has_value(); }
   std::vector<int> cpus() const { return {events_->rings().cpus().begin(), events_->rings().cpus().end()}; }
   RecordCounts& counts() { return flight_ ? flight_->counts() : drain_->counts(); }
@@ -204,10 +208,11 @@ base::Status Recorder::open_output() {
     tracing_formats_.push_back(std::move(formats));
   }
   if (options_.flight) {
-    TEPHRA_TRY(auto flight, Flight::open(*options_.flight, options_.output, *events_));
+    // A program of ours may read the keys itself.
+    const bool keys = !program_;
+    TEPHRA_TRY(auto flight, Flight::open(*options_.flight, keys, options_.output, *events_));
     flight_.emplace(std::move(flight));
-    Synthesizer existing(events_->side_band_id(), needs_data_maps(options_.sampling),
-                         [this](base::Bytes bytes) { return flight_->keep(bytes); });
+    Synthesizer existing(synthesis(), [this](base::Bytes bytes) { return flight_->keep(bytes); });
     return describe_existing(existing);
   }
   TEPHRA_TRY(auto output, RecordingOutput::create(options_.output, events_->file_events(), first_features()));
@@ -230,8 +235,7 @@ base::Status Recorder::describe_existing(Synthesizer& existing) const {
 }
 
 base::Status Recorder::synthesize() {
-  Synthesizer existing(events_->side_band_id(), needs_data_maps(options_.sampling),
-                       [this](base::Bytes bytes) { return output_->append(bytes); });
+  Synthesizer existing(synthesis(), [this](base::Bytes bytes) { return output_->append(bytes); });
   TEPHRA_CHECK_OK(describe_existing(existing));
   drain_->files() = existing.build_ids();
   return output_->end_round();
@@ -374,9 +378,13 @@ base::Status Recorder::hear_flight() {
   if (!why) return {};
   TEPHRA_TRY(const std::string path, flight_->write_snapshot(first_features(), last_features()));
   note(fmt::format("snapshot of the last {:.1f} s: {} ({})", flight_->last_span(), path, *why));
-  const auto& most = options_.flight->max_snapshots;
-  if (most && flight_->snapshots().size() >= *most) stop_ = true;
+  if (snapshots_done()) stop_ = true;
   return {};
+}
+
+bool Recorder::snapshots_done() const {
+  const auto& most = options_.flight->max_snapshots;
+  return most && flight_->snapshots().size() >= *most;
 }
 
 base::Status Recorder::follow_tasks() {
@@ -448,7 +456,7 @@ base::Status Recorder::tell_last_losses() {
   const uint64_t total = events_->lost();
   RecordCounts& seen = counts();
   if (total <= seen.lost) return {};
-  Synthesizer rest(events_->side_band_id(), false, [this](base::Bytes bytes) { return output_->append(bytes); });
+  Synthesizer rest(synthesis(), [this](base::Bytes bytes) { return output_->append(bytes); });
   rest.add_lost(total - seen.lost, seen.last_time);
   TEPHRA_CHECK_OK(rest.flush());
   seen.lost = total;
@@ -465,14 +473,15 @@ base::Status Recorder::conclude() {
   return {};
 }
 
-// The end is a snapshot of its own, so that what was running is never lost by stopping.
+// The end is a snapshot of its own, so that what was running is never lost by stopping; not where all that were wanted
+// have been written.
 base::Status Recorder::conclude_flight() {
   events_->pause();
   seconds_ = elapsed();
   TEPHRA_CHECK_OK(flight_->drain());
   if (on_progress_) on_progress_({.finished = true});
-  TEPHRA_CHECK_OK(flight_->write_last(first_features(), last_features()));
-  return {};
+  if (snapshots_done()) return {};
+  return flight_->write_last(first_features(), last_features());
 }
 
 // A program that outlives its recording is asked to end, and killed when we are asked a second time.
@@ -529,7 +538,7 @@ RecordSummary Recorder::summary() const {
   if (flight_) {
     result.snapshots = flight_->snapshots();
     result.output = flight_->totals();
-    result.path = options_.output.path;
+    result.path = snapshots_done() ? flight_->snapshots().back() : options_.output.path;
   }
   result.wakeups = wakeups_;
   result.ring_bytes = events_->rings().bytes();

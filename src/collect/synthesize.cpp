@@ -71,15 +71,15 @@ base::FileDescriptor open_mapped_file(pid_t pid, const kernel::MemoryMap& map) {
 
 }  // namespace
 
-Synthesizer::Synthesizer(uint64_t identifier, bool data_maps, std::function<base::Status(base::Bytes)> write)
-    : identifier_(identifier), data_maps_(data_maps), write_(std::move(write)), vdso_(vdso_build_id()) {}
+Synthesizer::Synthesizer(const Settings& settings, std::function<base::Status(base::Bytes)> write)
+    : settings_(settings), write_(std::move(write)), vdso_(vdso_build_id()) {}
 
 void Synthesizer::put_record(uint32_t type, uint16_t misc, std::string_view body, pid_t pid, pid_t tid, uint64_t time) {
   SampleIdTrailer trailer;
   trailer.time = time;
   trailer.pid = static_cast<uint32_t>(pid);
   trailer.tid = static_cast<uint32_t>(tid);
-  trailer.identifier = identifier_;
+  trailer.identifier = settings_.identifier;
   perf_event_header header{};
   header.type = type;
   header.misc = misc;
@@ -124,7 +124,7 @@ void Synthesizer::put_maps(pid_t pid) {
     const auto map = kernel::parse_map_line(rest.substr(0, end));
     rest.remove_prefix(end == std::string_view::npos ? rest.size() : end + 1);
     if (!map) continue;
-    if (map->executable || (data_maps_ && map->readable && map->inode != 0)) put_map(pid, *map);
+    if (map->executable || (settings_.data_maps && map->readable && map->inode != 0)) put_map(pid, *map);
   }
 }
 
@@ -137,12 +137,13 @@ void Synthesizer::put_map(pid_t pid, const kernel::MemoryMap& map) {
   put(body, map.start);
   put(body, map.end - map.start);
   put(body, map.offset);
-  if (!id.empty()) {
+  if (!id.empty()) files_.insert_or_assign(std::string(name), id);
+  const bool tell_id = settings_.build_ids && !id.empty();
+  if (tell_id) {
     put(body, static_cast<uint32_t>(id.bytes().size()));
     std::string bytes(base::as_text(id.bytes()));
     bytes.resize(20);
     body += bytes;
-    files_.insert_or_assign(std::string(name), id);
   } else {
     put(body, map.major);
     put(body, map.minor);
@@ -154,7 +155,7 @@ void Synthesizer::put_map(pid_t pid, const kernel::MemoryMap& map) {
   put(body, static_cast<uint32_t>(map.shared ? MAP_SHARED : MAP_PRIVATE));
   put_name(body, name, kMaxNameBytes);
   uint16_t misc = PERF_RECORD_MISC_USER;
-  if (!id.empty()) misc |= kMiscBuildId;
+  if (tell_id) misc |= kMiscBuildId;
   if (!map.executable) misc |= PERF_RECORD_MISC_MMAP_DATA;
   put_record(PERF_RECORD_MMAP2, misc, body, pid, pid);
 }
@@ -200,7 +201,7 @@ void Synthesizer::add_program(pid_t pid, pid_t parent, const std::string& comm) 
 
 void Synthesizer::add_lost(uint64_t count, uint64_t time) {
   std::string body;
-  put(body, identifier_);
+  put(body, settings_.identifier);
   put(body, count);
   put_record(PERF_RECORD_LOST, 0, body, 0, 0, time);
 }

@@ -20,9 +20,13 @@ namespace tephra::collect {
 // executable mappings, all at time 0. Processes may vanish meanwhile and names may be any bytes.
 class Synthesizer {
  public:
-  // `identifier` is the event id the records carry. `data_maps`: files mapped without code are told too. Finished
-  // records go to `write` in blocks.
-  Synthesizer(uint64_t identifier, bool data_maps, std::function<base::Status(base::Bytes)> write);
+  struct Settings {
+    uint64_t identifier = 0;  // the event id the records carry
+    bool data_maps = false;   // files mapped without code are told too
+    bool build_ids = true;    // mappings carry build ids; else device and inode
+  };
+  // Finished records go to `write` in blocks.
+  Synthesizer(const Settings& settings, std::function<base::Status(base::Bytes)> write);
 
   base::Status add_kernel();
   // A process with all its threads and mappings.
@@ -47,8 +51,7 @@ class Synthesizer {
   model::BuildId identity(pid_t pid, const kernel::MemoryMap& map);
   base::Status flush_when_full();
 
-  uint64_t identifier_;
-  bool data_maps_;
+  Settings settings_;
   std::function<base::Status(base::Bytes)> write_;
   std::string pending_;
   BuildIds files_;

@@ -24,7 +24,7 @@ struct Record {
 template <class Add>
 std::vector<Record> records_of(bool data_maps, Add&& add) {
   std::string bytes;
-  Synthesizer synthesizer(77, data_maps, [&](base::Bytes block) {
+  Synthesizer synthesizer({77, data_maps}, [&](base::Bytes block) {
     bytes += base::as_text(block);
     return base::Status();
   });
