@@ -184,7 +184,7 @@ UserFacts read_user(const std::string& root, uint32_t uid) {
   facts.bpf = has(kBpf) || has(CAP_SYS_ADMIN);
   facts.ptrace = has(CAP_SYS_PTRACE);
   facts.syslog = has(CAP_SYSLOG);
-  facts.container = container_of(text_of(root + "/proc/self/cgroup"));
+  facts.container = container_mark(text_of(root + "/proc/self/cgroup"));
   if (facts.container.kind.empty()) {
     if (::access((root + "/.dockerenv").c_str(), F_OK) == 0) facts.container.kind = "docker";
     if (::access((root + "/run/.containerenv").c_str(), F_OK) == 0) facts.container.kind = "podman";

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "kernel/bpf_trial.h"
-#include "kernel/container.h"
+#include "kernel/container_mark.h"
 #include "kernel/event_trial.h"
 
 namespace tephra::kernel {
@@ -23,7 +23,7 @@ struct UserFacts {
   bool user_namespace = false;  // not the machine's own
   bool pid_namespace = false;   // not the machine's own: only its own processes are seen
   bool seccomp_filter = false;
-  Container container;
+  ContainerMark container;
 };
 
 // Settings of /proc/sys; nothing where this kernel has no such setting.

@@ -119,7 +119,7 @@ TEST_F(MachineFactsTest, KernelAddressesAreHiddenWhenAllAreZero) {
 TEST(Container, IsToldByTheControlGroup) {
   const std::string id(64, 'a');
   const auto kind_and_id = [](const std::string& text) {
-    const Container found = container_of(text);
+    const ContainerMark found = container_mark(text);
     return found.kind + " " + found.id;
   };
   EXPECT_EQ(kind_and_id("0::/user.slice/user-0.slice/session-1.scope\n"), " ");

@@ -220,7 +220,7 @@ base::Result<ProcessFacts> process_facts(pid_t pid) {
   const auto status = base::read_small_file(proc_path(pid, "status"));
   if (status) read_status(*status, facts);
   const auto cgroup = base::read_small_file(proc_path(pid, "cgroup"));
-  if (cgroup) facts.container = kernel::container_of(*cgroup);
+  if (cgroup) facts.container = kernel::container_mark(*cgroup);
   facts.other_pid_namespace = other_namespace(pid, "pid");
   facts.other_mount_namespace = other_namespace(pid, "mnt");
   facts.event = kernel::try_process_event(pid);

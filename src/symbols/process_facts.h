@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "base/result.h"
-#include "kernel/container.h"
+#include "kernel/container_mark.h"
 #include "kernel/trial.h"
 #include "symbols/module_facts.h"
 #include "symbols/package_owner.h"
@@ -30,7 +30,7 @@ struct ProcessFacts {
   bool kernel_thread = false;
   size_t threads = 0;
   uint32_t uid = 0;
-  kernel::Container container;
+  kernel::ContainerMark container;
   bool other_pid_namespace = false;    // than ours
   bool other_mount_namespace = false;  // than ours
   kernel::Trial event;                 // whether its user code may be sampled

@@ -44,7 +44,7 @@ void write_trials(JsonWriter& json, std::string_view name, const std::vector<ker
   json.end_object();
 }
 
-void write_container(JsonWriter& json, const kernel::Container& container) {
+void write_container(JsonWriter& json, const kernel::ContainerMark& container) {
   json.key("container").begin_object().member("kind", container.kind).member("id", container.id).end_object();
 }
 
