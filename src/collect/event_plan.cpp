@@ -83,6 +83,7 @@ class Planner {
   std::vector<PlannedEvent> plan(const std::vector<kernel::EventSpec>& specs) {
     if (needs_tracking(specs)) add_tracking();
     for (const kernel::EventSpec& spec : specs) add(spec);
+    tell_of_leader_sampling(specs);
     break_weak_groups();
     add_side_band(plan_[0].attr, settings_.sampling, support_);
     return std::move(plan_);
@@ -130,6 +131,14 @@ class Planner {
     if (event.spec.leader_samples) {
       event.attr.freq = 0;
       event.attr.sample_period = 0;
+    }
+  }
+
+  // Older kernels cannot let such groups be inherited, and older readers would mix up the threads' counts.
+  void tell_of_leader_sampling(const std::vector<kernel::EventSpec>& specs) const {
+    const bool any = std::any_of(specs.begin(), specs.end(), [](const auto& spec) { return spec.leader_samples; });
+    if (any && inherit() && target_.records_program()) {
+      note_("with :S only the program's first thread is recorded: such groups are not inherited. Use -a for all.");
     }
   }
 
