@@ -31,7 +31,7 @@ class Trigger {
   // What happened since it was last asked, as a person would say it. Cheap, and may be asked more often than needed.
   std::optional<std::string> fired(Clock::time_point now = Clock::now());
   // Times it was silent after a firing.
-  uint64_t suppressed() const { return suppressed_; }
+  virtual uint64_t suppressed() const { return suppressed_; }
 
  protected:
   // Whether the condition holds, and how.

@@ -1,6 +1,7 @@
 #include "collect/trigger.h"
 
 #include <gtest/gtest.h>
+#include <poll.h>
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -224,6 +225,26 @@ TEST(TriggerOnThisMachine, SeesPressure) {
     });
   }
   EXPECT_EQ(poll_until_fired(**trigger, milliseconds(20'000)).substr(0, 13), "cpu pressure ");
+}
+
+TEST(TriggerOnThisMachine, SeesThreadsThatWaitForACpu) {
+  auto trigger = parse_trigger("runqlat>100us");
+  if (!trigger.ok()) GTEST_SKIP() << trigger.error().message();
+  EXPECT_FALSE((*trigger)->poll_every());
+  std::vector<std::jthread> spinners;
+  for (unsigned i = 0; i < 2 * std::thread::hardware_concurrency(); ++i) {
+    spinners.emplace_back([](const std::stop_token& stop) {
+      while (!stop.stop_requested()) asm volatile("");
+    });
+  }
+  pollfd wait{(*trigger)->wait_fd(), POLLIN, 0};
+  ASSERT_EQ(::poll(&wait, 1, 20'000), 1);
+  const std::string what = (*trigger)->fired().value_or("");
+  EXPECT_EQ(what.substr(0, 18), "run queue latency ") << what;
+  EXPECT_NE(what.find(" of thread "), std::string::npos) << what;
+  std::this_thread::sleep_for(milliseconds(200));
+  EXPECT_FALSE((*trigger)->fired());
+  EXPECT_GT((*trigger)->suppressed(), 0u);
 }
 
 }  // namespace
