@@ -30,12 +30,12 @@ namespace tephra::collect {
 namespace {
 
 // Records this process and its children in memory.
-class Flight {
+class SmallFlight {
  public:
   bool start() {
     const auto support = kernel::probe_attr_support();
     perf_event_attr names = dummy_attr(true, support);
-    add_side_band(names, false, support);
+    add_side_band(names, SampleSettings(), support);
     SampleSettings settings;
     settings.frequency = 5000;
     perf_event_attr samples = sampling_attr(kernel::software_event("cpu-clock"), settings, support);
@@ -45,7 +45,7 @@ class Flight {
     for (const int cpu : kernel::online_cpus()) {
       if (!open(events_[0], cpu, 256 << 10) || !open(events_[1], cpu, 32 << 10)) return false;
     }
-    Synthesizer existing(events_[0].ids[0], false, [this](base::Bytes records) -> base::Status {
+    Synthesizer existing({events_[0].ids[0]}, [this](base::Bytes records) -> base::Status {
       keeper_.take(records);
       return {};
     });
@@ -128,7 +128,7 @@ std::string output_of(const std::string& command) {
 }
 
 TEST(FlightParts, ASnapshotStandsByItself) {
-  Flight flight;
+  SmallFlight flight;
   if (!flight.start()) GTEST_SKIP() << "perf events are not allowed here";
   for (int i = 0; i < 60; ++i) {
     run_shells();
