@@ -47,7 +47,7 @@ void set_call_graph(perf_event_attr& attr, const SampleSettings& settings) {
     attr.sample_type |= PERF_SAMPLE_BRANCH_STACK;
     attr.branch_sample_type = PERF_SAMPLE_BRANCH_USER | PERF_SAMPLE_BRANCH_CALL_STACK | PERF_SAMPLE_BRANCH_NO_CYCLES |
                               PERF_SAMPLE_BRANCH_NO_FLAGS | PERF_SAMPLE_BRANCH_HW_INDEX;
-    attr.exclude_callchain_user = 1;
+    // The chain must keep its user part: readers put the branches in the place of what follows that mark.
   }
 }
 

@@ -11,12 +11,20 @@
 namespace tephra::collect {
 namespace {
 
-bool opens(const perf_event_attr& attr, int leader_fd = -1) {
+bool opens(const perf_event_attr& attr) {
   perf_event_attr trial = attr;
   trial.disabled = 1;
   trial.inherit = 0;
   trial.enable_on_exec = 0;
-  return static_cast<bool>(kernel::open_event(trial, kernel::EventScope::task(0, -1), leader_fd));
+  const auto open = [&trial] {
+    return static_cast<bool>(kernel::open_event(trial, kernel::EventScope::task(0, -1)));
+  };
+  if (open()) return true;
+  if (trial.exclude_kernel || (errno != EACCES && errno != EPERM)) return false;
+  // Whether we have the right to kernel code is settled when it is opened for good.
+  trial.exclude_kernel = 1;
+  trial.exclude_hv = 1;
+  return open();
 }
 
 // As precise as the machine can, beginning with the most.
@@ -114,9 +122,10 @@ class Planner {
     event.attr.enable_on_exec = target_.records_program() && !settings_.starts_later;
     event.overwritten = settings_.flight;
     event.attr.write_backward = settings_.flight;
-    settle_precision(event);
+    // What an old kernel does not know would make every precision fail.
     settle_weights(event);
     settle_branches(event);
+    settle_precision(event);
     if (spec.group >= 0) join_group(event);
     plan_.push_back(std::move(event));
   }

@@ -77,18 +77,20 @@ base::Error explain_refusal(const PlannedEvent& event, const EventScope& scope, 
 
 base::Error explain_absence(const PlannedEvent& event, int error_number) {
   const auto& spec = event.spec;
+  // A counter that is there and cannot do what is asked of it is refused in this way.
+  const bool too_much_asked = error_number == EOPNOTSUPP || !spec.hardware();
+  if (too_much_asked && event.attr.sample_type & PERF_SAMPLE_BRANCH_STACK) {
+    return base::failed("cannot record branches with", spec.name, "this machine, or this event, has no branch stacks",
+                        "Leave out -b, -j and --call-graph lbr, or use them with -e cycles where there is a PMU.");
+  }
+  if (too_much_asked && event.attr.precise_ip > 0) {
+    return base::failed("cannot sample precisely", spec.name, "this machine, or this event, has no precise samples",
+                        "Leave out the modifier p, or write :P for as precise as can be.");
+  }
   if (spec.hardware()) {
     return base::failed("cannot count", spec.name,
                         "this machine has no such hardware counter (a virtual machine often has none)",
                         "Use -e cpu-clock, and see 'tephra doctor'.");
-  }
-  if (event.attr.sample_type & PERF_SAMPLE_BRANCH_STACK) {
-    return base::failed("cannot record branches with", spec.name, "this machine, or this event, has no branch stacks",
-                        "Leave out -b, -j and --call-graph lbr, or use them with -e cycles where there is a PMU.");
-  }
-  if (event.attr.precise_ip > 0) {
-    return base::failed("cannot sample precisely", spec.name, "this machine, or this event, has no precise samples",
-                        "Leave out the modifier p, or write :P for as precise as can be.");
   }
   return base::system_error("cannot open event", spec.name, error_number, "This kernel or machine does not have it.");
 }
@@ -121,7 +123,7 @@ base::Error explain_settings(const PlannedEvent& event, const EventScope& scope)
                               "The group may need more counters than there are: count fewer events at once, or let "
                               "it be broken up with {…}:W.");
   }
-  if (attr.sample_type & PERF_SAMPLE_BRANCH_STACK) return explain_absence(event, EINVAL);
+  if (attr.sample_type & PERF_SAMPLE_BRANCH_STACK) return explain_absence(event, EOPNOTSUPP);
   if (attr.sample_type & PERF_SAMPLE_STACK_USER) {
     return base::system_error("cannot open event", name, EINVAL, "Try --call-graph fp.");
   }

@@ -29,34 +29,40 @@ bool RingSet::map(kernel::RingBuffer& ring, int fd, size_t bytes) const {
   return kind_ == Kind::kOverwritten ? ring.map_overwritten(fd, bytes) : ring.map(fd, bytes);
 }
 
+// The limit of memory that may be locked is one for all rings, so they are all of the same size: that with which the
+// last of them still fits.
 base::Status RingSet::open(const std::vector<int>& cpus, bool whole_cpus, Size size) {
   whole_cpus_ = whole_cpus;
-  for (const int cpu : cpus) {
-    Slot slot{open_owner(cpu), {}};
-    if (!slot.owner && errno == ENODEV) continue;  // the CPU went offline
-    if (!slot.owner) return explain_ring(whole_cpus, cpu, errno);
-    TEPHRA_CHECK_OK(map_first(slot, size));
-    cpus_.push_back(cpu);
-    slots_.push_back(std::move(slot));
-  }
-  if (slots_.empty()) return base::failed("cannot record", "", "none of the CPUs is online");
-  return {};
-}
-
-base::Status RingSet::map_first(Slot& slot, Size size) {
-  for (size_t bytes = slots_.empty() ? size.bytes : this->bytes();; bytes /= 2) {
-    if (map(slot.ring, slot.owner.get(), bytes)) break;
-    const bool too_much = errno == EPERM || errno == ENOMEM || errno == EINVAL;
+  for (size_t bytes = size.bytes;; bytes /= 2) {
+    TEPHRA_TRY(const int error_number, open_all(cpus, bytes));
+    if (error_number == 0) break;
+    const bool too_much = error_number == EPERM || error_number == ENOMEM || error_number == EINVAL;
     if (!too_much || size.exact || bytes <= kSmallestRing) {
-      return base::system_error(fmt::format("cannot lock a ring of {} KiB a CPU in memory", bytes >> 10), "", errno,
+      return base::system_error(fmt::format("cannot lock a ring of {} KiB a CPU in memory", bytes >> 10), "",
+                                error_number,
                                 "Use a smaller ring with -m, or have root run 'sysctl "
                                 "kernel.perf_event_mlock_kb=4096'.");
     }
   }
-  if (slot.ring.capacity() < size.bytes && slots_.empty()) {
-    note_(fmt::format("rings are {} KiB a CPU: more may not be locked in memory", slot.ring.capacity() >> 10));
+  if (slots_.empty()) return base::failed("cannot record", "", "none of the CPUs is online");
+  if (bytes() < size.bytes) {
+    note_(fmt::format("rings are {} KiB a CPU: more may not be locked in memory", bytes() >> 10));
   }
   return {};
+}
+
+base::Result<int> RingSet::open_all(const std::vector<int>& cpus, size_t bytes) {
+  cpus_.clear();
+  slots_.clear();
+  for (const int cpu : cpus) {
+    Slot slot{open_owner(cpu), {}};
+    if (!slot.owner && errno == ENODEV) continue;  // the CPU went offline
+    if (!slot.owner) return explain_ring(whole_cpus_, cpu, errno);
+    if (!map(slot.ring, slot.owner.get(), bytes)) return errno;
+    cpus_.push_back(cpu);
+    slots_.push_back(std::move(slot));
+  }
+  return 0;
 }
 
 bool RingSet::grow(size_t place, const std::function<bool(int fd)>& redirect) {

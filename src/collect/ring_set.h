@@ -63,7 +63,8 @@ class RingSet {
 
   base::FileDescriptor open_owner(int cpu) const;
   bool map(kernel::RingBuffer& ring, int fd, size_t bytes) const;
-  base::Status map_first(Slot& slot, Size size);
+  // All rings with this size; the errno of the one that could not be mapped, or 0.
+  base::Result<int> open_all(const std::vector<int>& cpus, size_t bytes);
 
   Kind kind_;
   kernel::AttrSupport support_;

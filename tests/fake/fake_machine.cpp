@@ -32,7 +32,8 @@ void FakeMachine::reset(const MachineConfig& config) {
   now_ = 1'000'000'000;
   next_tick_ = now_ + config.tick_ns;
   next_id_ = 1;
-  samples_ = open_calls_ = 0;
+  samples_ = open_calls_ = locked_bytes_ = 0;
+  for (auto& [memory, mapped] : mapped_) mapped.forgotten = true;
 }
 
 MachineConfig FakeMachine::config() const {

@@ -119,7 +119,7 @@ class FakeMachine {
   };
   struct Mapped {
     std::shared_ptr<Ring> ring;
-    std::weak_ptr<Event> event;
+    bool forgotten = false;  // of a machine before reset()
   };
 
   // Opening.

@@ -260,7 +260,7 @@ void* FakeMachine::map(int fd, size_t bytes, bool writable) {
     locked_bytes_ += page + bytes;
   }
   void* memory = event->ring->map(writable);
-  if (memory != nullptr) mapped_[memory] = {event->ring, event};
+  if (memory != nullptr) mapped_[memory] = {event->ring};
   return memory;
 }
 
@@ -269,11 +269,11 @@ void FakeMachine::unmap(void* memory, size_t) {
   const auto found = mapped_.find(memory);
   if (found == mapped_.end()) return;
   const std::shared_ptr<Ring> ring = found->second.ring;
+  const bool forgotten = found->second.forgotten;
   mapped_.erase(found);
   ring->unmap(memory);
-  if (ring->mappings() > 0) return;
-  locked_bytes_ -=
-      std::min<uint64_t>(locked_bytes_, static_cast<size_t>(::sysconf(_SC_PAGESIZE)) + ring->shape().bytes);
+  if (ring->mappings() > 0 || forgotten) return;
+  locked_bytes_ -= static_cast<size_t>(::sysconf(_SC_PAGESIZE)) + ring->shape().bytes;
   // Who wrote to it writes nowhere now.
   for (const auto& [id, event] : events_) {
     if (event->ring != ring) continue;

@@ -16,6 +16,11 @@ bool counts_now(const Event& event) {
   return !leader || (leader->enabled && !leader->error);
 }
 
+// Whether a task is in a control group, or in one below it.
+bool is_in(const Task* task, const std::string& group) {
+  return task != nullptr && (task->cgroup == group || task->cgroup.starts_with(group + "/"));
+}
+
 // The samples' places follow a sequence that is even over any stretch of it, so shares come out exactly.
 double nth_fraction(uint64_t number) {
   const double turns = static_cast<double>(number) * 0.6180339887498949;
@@ -115,7 +120,7 @@ void FakeMachine::add_enabled_time(const std::vector<const Task*>& by_cpu, uint6
     if (!counts_now(*event)) continue;
     if (!event->task_event()) {
       const Task* task = by_cpu[static_cast<size_t>(event->cpu)];
-      if (event->cgroup.empty() || (task && task->cgroup == event->cgroup)) event->shares[-1].enabled_ns += ns;
+      if (event->cgroup.empty() || is_in(task, event->cgroup)) event->shares[-1].enabled_ns += ns;
       continue;
     }
     for (const Task* task : by_cpu) {
@@ -133,7 +138,7 @@ bool FakeMachine::on(const Event& event, int cpu, const Task* task) const {
     const auto share = event.shares.find(task->tid);
     return share != event.shares.end() && !share->second.exited;
   }
-  return event.cgroup.empty() || (task != nullptr && task->cgroup == event.cgroup);
+  return event.cgroup.empty() || is_in(task, event.cgroup);
 }
 
 Contenders FakeMachine::contenders(int cpu, const Task* task) {

@@ -62,6 +62,28 @@ TEST(PerfEvent, ReadsEveryFormat) {
   }
 }
 
+TEST(PerfEvent, ReadsAWholeGroupFromItsLeader) {
+  constexpr uint64_t kFormat = PERF_FORMAT_GROUP | PERF_FORMAT_ID | PERF_FORMAT_LOST | PERF_FORMAT_TOTAL_TIME_ENABLED |
+                               PERF_FORMAT_TOTAL_TIME_RUNNING;
+  machine().reset();
+  const fake::Task task = fake::played_task();
+  perf_event_attr attr = fake::cycles_attr(30'000);
+  attr.read_format = kFormat;
+  const auto leader = open_event(attr, EventScope::task(task.tid, 0));
+  attr.config = PERF_COUNT_HW_INSTRUCTIONS;
+  const auto member = open_event(attr, EventScope::task(task.tid, 0), leader.get());
+  RingBuffer ring;
+  ASSERT_TRUE(ring.map(leader.get(), 4096));
+  ASSERT_TRUE(redirect_output(member.get(), leader.get()));
+  machine().lose_next(20);
+  machine().run(kMillisecond, fake::running(task));
+  const EventCount count = read_count(leader.get(), kFormat);
+  EXPECT_EQ(count.value, 3 * kMillisecond);
+  EXPECT_EQ(count.enabled_ns, kMillisecond);
+  EXPECT_EQ(count.running_ns, kMillisecond);
+  EXPECT_EQ(count.lost, 20u) << "of both together";
+}
+
 TEST(PerfEvent, ACounterInErrorReadsAsNothing) {
   fake::MachineConfig config;
   config.counters = 0;

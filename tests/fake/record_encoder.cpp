@@ -151,7 +151,7 @@ std::string with_header(uint32_t type, uint16_t misc, std::string_view body) {
 }  // namespace
 
 uint64_t data_address(uint64_t number) { return 0x7f0000000000 + number % 4096 * 64; }
-uint64_t physical_address(uint64_t number) { return 0x100000000 + number % 4096 * 64; }
+uint64_t physical_address(uint64_t number) { return 0xabc00000000 + number % 4096 * 64; }
 uint64_t register_value(uint64_t number, int index) { return 0x1000000 + number * 256 + static_cast<uint64_t>(index); }
 
 // Loads that hit the first, second and third level of the cache in turn.

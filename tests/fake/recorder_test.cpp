@@ -8,9 +8,6 @@
 #include <cerrno>
 #include <filesystem>
 
-#include "base/file.h"
-#include "formats/format.h"
-#include "kernel/privileges.h"
 #include "records_for_tests.h"
 #include "wall_clock.h"
 
@@ -25,7 +22,7 @@ class RecorderTest : public ::testing::Test {
     std::string name = (std::filesystem::temp_directory_path() / "fake-record-XXXXXX").string();
     ASSERT_NE(::mkdtemp(name.data()), nullptr);
     folder_ = name;
-    options_.output = folder_ + "/perf.data";
+    options_.output.path = folder_ + "/perf.data";
     options_.target.command = {"sleep", "0.15"};
     options_.on_note = [this](const std::string& text) { notes_ += text + "\n"; };
     machine().reset();
@@ -41,7 +38,7 @@ class RecorderTest : public ::testing::Test {
   std::string failure() {
     const auto summary = run();
     EXPECT_FALSE(summary) << "it should have failed";
-    EXPECT_FALSE(std::filesystem::exists(options_.output));
+    EXPECT_FALSE(std::filesystem::exists(options_.output.path));
     return summary ? "" : summary.error().message();
   }
   bool said(const std::string& text) const { return notes_.find(text) != std::string::npos; }
@@ -54,7 +51,7 @@ class RecorderTest : public ::testing::Test {
 TEST_F(RecorderTest, SamplesCyclesWhereTheyAreCounted) {
   const auto summary = run();
   ASSERT_TRUE(summary) << summary.error().message();
-  EXPECT_EQ(summary->event_name, "cycles");
+  EXPECT_EQ(summary->event_name, "cycles:P");
   EXPECT_EQ(summary->lost, 0u);
   // 4000 a second; the machine notices the program's start and end a little late.
   EXPECT_GT(summary->samples, 300u);
@@ -124,6 +121,17 @@ TEST_F(RecorderTest, TakesASmallerRingWhereMemoryMayNotBeLocked) {
   EXPECT_GT(summary->samples, 300u);
 }
 
+// The limit is on all rings together, so the first must not take what the others need.
+TEST_F(RecorderTest, SharesMemoryThatMayBeLockedAmongTheCpus) {
+  fake::MachineConfig config;
+  config.mlock_bytes = 2 * (64 << 10) + 2 * 4096;
+  machine().reset(config);
+  const auto summary = run();
+  ASSERT_TRUE(summary) << summary.error().message();
+  EXPECT_TRUE(said("rings are 64 KiB")) << notes_;
+  EXPECT_EQ(summary->ring_bytes, size_t{64 << 10});
+}
+
 TEST_F(RecorderTest, ARingThatWasAskedForIsNotMadeSmaller) {
   fake::MachineConfig config;
   config.mlock_bytes = 64 << 10;
@@ -168,11 +176,43 @@ TEST_P(ErrorsOfOpening, AreExplained) {
 INSTANTIATE_TEST_SUITE_P(
     All, ErrorsOfOpening,
     ::testing::Values(Explained{ENOENT, "no such hardware counter"}, Explained{ENODEV, "no such hardware counter"},
-                      Explained{EOPNOTSUPP, "no such hardware counter"}, Explained{EMFILE, "ulimit -n"},
-                      Explained{ENFILE, "ulimit -n"}, Explained{EINVAL, "refuses these settings"},
-                      Explained{EBUSY, "busy"}, Explained{ENOMEM, "memory"}, Explained{ENOSYS, "not implemented"},
-                      Explained{E2BIG, "cycles"}, Explained{EOVERFLOW, "cycles"}, Explained{ENOSPC, "cycles"}),
+                      Explained{ENXIO, "no such hardware counter"}, Explained{EOPNOTSUPP, "no such hardware counter"},
+                      Explained{EMFILE, "ulimit -n"}, Explained{ENFILE, "fs.file-max"},
+                      Explained{EINVAL, "refuses these settings"}, Explained{EBUSY, "another program has the counter"},
+                      Explained{ENOMEM, "no memory for it"}, Explained{ENOSPC, "debug registers"},
+                      Explained{E2BIG, "too old"}, Explained{EOVERFLOW, "--max-stack"},
+                      Explained{EIO, "Input/output error"}),
     [](const auto& param) { return ::strerrorname_np(param.param.error); });
+
+class RefusalsOfEverything : public RecorderTest, public ::testing::WithParamInterface<Explained> {};
+
+TEST_P(RefusalsOfEverything, AreExplained) {
+  events("cycles");
+  machine().fail_open(fake::always(), GetParam().error);
+  const std::string message = failure();
+  EXPECT_NE(message.find(GetParam().says), std::string::npos) << message;
+}
+
+INSTANTIATE_TEST_SUITE_P(All, RefusalsOfEverything,
+                         ::testing::Values(Explained{EPERM, "perf_event_paranoid"},
+                                           Explained{EACCES, "perf_event_paranoid"},
+                                           Explained{ENOSYS, "without perf events"}),
+                         [](const auto& param) { return ::strerrorname_np(param.param.error); });
+
+TEST_F(RecorderTest, TriesAgainWhenInterrupted) {
+  machine().fail_open(fake::of_type(PERF_TYPE_HARDWARE), EINTR, 3);
+  events("cycles");
+  const auto summary = run();
+  ASSERT_TRUE(summary) << summary.error().message();
+  EXPECT_GT(summary->samples, 300u);
+}
+
+TEST_F(RecorderTest, RunsOutOfDescriptorsHalfway) {
+  events("cycles,instructions");
+  machine().fail_open(fake::of_event(PERF_TYPE_HARDWARE, PERF_COUNT_HW_INSTRUCTIONS), EMFILE);
+  EXPECT_NE(failure().find("instructions"), std::string::npos);
+  EXPECT_EQ(machine().events().size(), 0u);
+}
 
 TEST_F(RecorderTest, SaysThatSamplingIsTooFast) {
   fake::MachineConfig config;
@@ -188,6 +228,41 @@ TEST_F(RecorderTest, SaysThatTheProgramWasKilled) {
   events("cycles");
   machine().fail_open(fake::of_type(PERF_TYPE_HARDWARE), ESRCH);
   EXPECT_NE(failure().find("killed before it started"), std::string::npos);
+}
+
+TEST_F(RecorderTest, SaysThatThereAreNoBranchStacks) {
+  fake::MachineConfig config;
+  config.branches = 0;
+  machine().reset(config);
+  events("cycles");
+  options_.sampling.branch_types = PERF_SAMPLE_BRANCH_ANY | PERF_SAMPLE_BRANCH_USER;
+  EXPECT_NE(failure().find("no branch stacks"), std::string::npos);
+}
+
+TEST_F(RecorderTest, SaysThatBranchStacksAreNoCallStacks) {
+  fake::MachineConfig config;
+  config.branch_call_stacks = false;
+  machine().reset(config);
+  events("cycles");
+  options_.sampling.call_graph = CallGraph::kBranches;
+  EXPECT_NE(failure().find("no branch stacks"), std::string::npos);
+}
+
+TEST_F(RecorderTest, SaysThatSamplesCannotBePrecise) {
+  fake::MachineConfig config;
+  config.max_precise = 1;
+  machine().reset(config);
+  events("cycles:pp");
+  EXPECT_NE(failure().find("no precise samples"), std::string::npos);
+}
+
+TEST_F(RecorderTest, SaysThatAGroupIsTooLarge) {
+  fake::MachineConfig config;
+  config.counters = 2;
+  machine().reset(config);
+  events("{cycles,instructions,branches}");
+  const std::string message = failure();
+  EXPECT_NE(message.find("more counters than there are"), std::string::npos) << message;
 }
 
 TEST_F(RecorderTest, SaysThatRedirectionFailed) {

@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "base/file.h"
+#include "kernel/cgroups.h"
 #include "kernel/procfs.h"
 #include "program_code.h"
 
@@ -42,6 +43,11 @@ std::string image_of(pid_t pid) {
   return std::string(path, static_cast<size_t>(length)) + maps.substr(0, maps.find(' '));
 }
 
+std::string group_folder(pid_t pid) {
+  const auto hierarchy = kernel::cgroup_hierarchy();
+  return hierarchy ? kernel::folder_of_group(*hierarchy, kernel::cgroup_of(pid)) : "";
+}
+
 }  // namespace
 
 std::vector<Task> TaskFollower::follow() {
@@ -68,6 +74,7 @@ void TaskFollower::learn(pid_t tid) {
   known.task.pid = status->tgid;
   known.task.tid = tid;
   known.task.cpu = static_cast<int>(known_.size()) % config_.cpus;
+  known.task.cgroup = group_folder(status->tgid);
   known.comm = status->comm;
   // Who waits for an exec was forked from us; it may have happened before we looked.
   known.image = image_of(waits_for_exec(tid) ? ::getpid() : status->tgid);
