@@ -2,25 +2,15 @@
 
 #include <fmt/format.h>
 #include <poll.h>
-#include <time.h>
 
 #include <algorithm>
 #include <cerrno>
 
+#include "base/clock.h"
 #include "collect/open_error.h"
 #include "kernel/privileges.h"
 
 namespace tephra::collect {
-namespace {
-
-uint64_t monotonic_now() {
-  timespec time{};
-  ::clock_gettime(CLOCK_MONOTONIC, &time);
-  return static_cast<uint64_t>(time.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(time.tv_nsec);
-}
-
-}  // namespace
-
 EventSet::EventSet(std::vector<PlannedEvent> plan, const kernel::AttrSupport& support, Note note)
     : plan_(std::move(plan)),
       support_(support),
@@ -105,7 +95,7 @@ base::Result<bool> EventSet::attach(const Whom& whom, size_t inherited) {
     if (!fd && whom.tid > 0) return false;
     if (!fd) continue;
     TEPHRA_CHECK_OK(connect(event, fd.get(), place));
-    if (whom.tid > 0) times.push_back(monotonic_now());
+    if (whom.tid > 0) times.push_back(base::monotonic_ns());
     fds[step] = fd.get();
     last_task_fd_ = fd.get();
     const uint64_t id = kernel::event_id(fd.get());

@@ -6,31 +6,17 @@
 
 #include <algorithm>
 
-#include "collect/event_attr.h"
+#include "base/clock.h"
 #include "collect/features.h"
+#include "collect/snapshot.h"
+#include "kernel/procfs.h"
 
 namespace tephra::collect {
 namespace {
 
 constexpr std::chrono::hours kNever{24 * 365};
 
-std::string in_order_of_time(const kernel::Pending& newest_first) {
-  // Records of a ring that is written backwards stand newest first.
-  std::vector<std::pair<size_t, size_t>> places;  // offset, size
-  for (size_t offset = 0; offset + sizeof(perf_event_header) <= newest_first.size();) {
-    const size_t size = newest_first.word(offset) >> 48;
-    if (size < sizeof(perf_event_header) || size > newest_first.size() - offset) break;
-    places.emplace_back(offset, size);
-    offset += size;
-  }
-  std::string records;
-  for (auto place = places.rbegin(); place != places.rend(); ++place) {
-    const size_t at = records.size();
-    records.resize(at + place->second);
-    newest_first.copy(place->first, reinterpret_cast<std::byte*>(records.data()) + at, place->second);
-  }
-  return records;
-}
+constexpr std::chrono::minutes kRollCall{1};
 
 // The records of one text as what scan_records reads.
 kernel::Pending as_pending(const std::string& records) {
@@ -48,7 +34,8 @@ base::Result<Flight> Flight::open(const FlightSettings& settings, bool keys, Out
     TEPHRA_TRY(auto trigger, parse_trigger(text, quiet));
     flight.triggers_.push_back(std::move(trigger));
   }
-  flight.next_look_ = Clock::now();
+  flight.window_seconds_ = settings.window_seconds;
+  flight.next_look_ = flight.next_roll_call_ = Clock::now();
   return flight;
 }
 
@@ -101,35 +88,51 @@ std::optional<std::string> Flight::wanted() {
   return std::exchange(requested_, std::nullopt);
 }
 
-std::vector<std::string> Flight::copy_rings() {
+uint64_t Flight::window_begin() const {
+  const uint64_t now = base::monotonic_ns();
+  const auto window = static_cast<uint64_t>(window_seconds_ * 1e9);
+  return now - std::min(now, window);
+}
+
+void Flight::forget_old() {
+  keeper_.forget_before(window_begin());
+  const auto now = Clock::now();
+  if (now < next_roll_call_) return;
+  next_roll_call_ = now + kRollCall;
+  keeper_.forget_vanished(kernel::process_exists, base::monotonic_ns());
+}
+
+base::Result<std::string> Flight::copy_rings() {
   RingSet& rings = *events_->flight_rings();
   const size_t count = rings.cpus().size();
   for (size_t place = 0; place < count; ++place) kernel::pause_output(rings.fd(place), true);
   kernel::wait_for_writers();
-  std::vector<std::string> records;
-  for (size_t place = 0; place < count; ++place) {
-    records.push_back(in_order_of_time(rings.ring(place).snapshot()));
-    kernel::pause_output(rings.fd(place), false);
-  }
+  std::vector<kernel::Pending> held;
+  for (size_t place = 0; place < count; ++place) held.push_back(rings.ring(place).snapshot());
+  std::string records;
+  auto status = write_oldest_first(held, window_begin(), [&](base::Bytes bytes) -> base::Status {
+    records += base::as_text(bytes);
+    return {};
+  });
+  for (size_t place = 0; place < count; ++place) kernel::pause_output(rings.fd(place), false);
+  if (!status) return std::move(status).error();
   return records;
 }
 
 base::Result<std::string> Flight::write(const OutputSettings& where, std::span<const Feature> first,
                                         std::span<const Feature> last) {
-  const auto rings = copy_rings();
+  TEPHRA_TRY(const std::string records, copy_rings());
   // What the samples refer to must be known, so what came meanwhile is taken too.
   TEPHRA_CHECK_OK(drain());
   RecordCounts seen;
   BuildIds files;
-  for (const std::string& records : rings) scan_records(as_pending(records), seen, files);
-  keeper_.forget_before(seen.first_time);
+  scan_records(as_pending(records), seen, files);
 
   TEPHRA_TRY(auto output, RecordingOutput::create(where, events_->file_events(), first));
   TEPHRA_CHECK_OK(keeper_.write_to([&](base::Bytes bytes) { return output.append(bytes); }));
   TEPHRA_CHECK_OK(output.end_round());
-  for (const std::string& records : rings) {
+  if (!records.empty()) {
     iovec part{const_cast<char*>(records.data()), records.size()};
-    if (records.empty()) continue;
     TEPHRA_TRY([[maybe_unused]] const uint64_t taken, output.append_rings(std::span(&part, 1)));
   }
   TEPHRA_CHECK_OK(output.end_round());

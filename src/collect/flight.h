@@ -25,6 +25,7 @@ struct FlightSettings {
   std::vector<std::string> triggers;    // for example "runqlat>10ms"
   double quiet_seconds = 5;             // after a trigger has fired, how long it does not
   std::optional<size_t> max_snapshots;  // then the recording ends
+  double window_seconds = 60;           // what is older is not in a snapshot: the ring of an idle CPU may reach far back
 };
 
 // The flight recorder: samples stay in rings that overwrite themselves, records about processes are kept as long as
@@ -41,6 +42,8 @@ class Flight {
   base::Status keep(base::Bytes records);
   // Moves records about processes from their rings.
   base::Status drain();
+  // Forgets what no snapshot can refer to any more. To be called about once a second.
+  void forget_old();
 
   void add_waits(std::vector<pollfd>& waits) const;
   // When a trigger wants to look next.
@@ -66,8 +69,9 @@ class Flight {
 
  private:
   Flight(OutputSettings output, EventSet& events) : output_(std::move(output)), events_(&events) {}
-  // What the rings hold, oldest first, one text a ring.
-  std::vector<std::string> copy_rings();
+  // What the rings hold within the window, oldest first.
+  base::Result<std::string> copy_rings();
+  uint64_t window_begin() const;
   base::Result<std::string> write(const OutputSettings& where, std::span<const Feature> first,
                                   std::span<const Feature> last);
 
@@ -76,7 +80,9 @@ class Flight {
   SideBandKeeper keeper_;
   std::vector<std::unique_ptr<Trigger>> triggers_;
   std::unique_ptr<base::KeyReader> keys_;
+  double window_seconds_ = 0;
   Clock::time_point next_look_;
+  Clock::time_point next_roll_call_;
   std::optional<std::string> requested_;
   std::vector<std::string> snapshots_;
   RecordCounts counts_;

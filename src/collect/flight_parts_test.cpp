@@ -6,11 +6,11 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 #include <memory>
-#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -61,11 +61,10 @@ class SmallFlight {
       ring.release(pending.head);
     }
     keeper_.end_round();
-    std::optional<uint64_t> oldest;
-    for (const auto& ring : sample_rings_) {
-      if (const auto time = oldest_sample_time(ring.snapshot())) oldest = std::min(oldest.value_or(*time), *time);
-    }
-    if (oldest) keeper_.forget_before(*oldest);
+    timespec now{};
+    ::clock_gettime(CLOCK_MONOTONIC, &now);
+    horizon_ = static_cast<uint64_t>(now.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(now.tv_nsec) - kKeptNs;
+    keeper_.forget_before(horizon_);
   }
 
   base::Status write(const std::string& path) {
@@ -79,7 +78,7 @@ class SmallFlight {
     TEPHRA_CHECK_OK(keeper_.write_to(append));
     std::vector<kernel::Pending> rings;
     for (const auto& ring : sample_rings_) rings.push_back(ring.snapshot());
-    TEPHRA_CHECK_OK(write_oldest_first(rings, append));
+    TEPHRA_CHECK_OK(write_oldest_first(rings, horizon_, append));
     TEPHRA_CHECK_OK(writer.end_round());
     TEPHRA_CHECK_OK(writer.publish());
     return writer.finish({});
@@ -100,6 +99,8 @@ class SmallFlight {
     return true;
   }
 
+  static constexpr uint64_t kKeptNs = 400'000'000;
+  uint64_t horizon_ = 0;
   std::vector<FileEvent> events_;
   std::vector<base::FileDescriptor> fds_;
   std::vector<kernel::RingBuffer> name_rings_;
@@ -130,7 +131,9 @@ std::string output_of(const std::string& command) {
 TEST(FlightParts, ASnapshotStandsByItself) {
   SmallFlight flight;
   if (!flight.start()) GTEST_SKIP() << "perf events are not allowed here";
-  for (int i = 0; i < 60; ++i) {
+  size_t shells = 0;
+  const auto end = std::chrono::steady_clock::now() + std::chrono::milliseconds(1600);
+  for (; std::chrono::steady_clock::now() < end; shells += 2) {
     run_shells();
     flight.drain();
   }
@@ -139,14 +142,14 @@ TEST(FlightParts, ASnapshotStandsByItself) {
   ASSERT_TRUE(written.ok()) << written.error().message();
   EXPECT_EQ(flight.keeper().counts().malformed, 0u);
   EXPECT_EQ(flight.keeper().counts().lost, 0u);
-  EXPECT_LT(flight.keeper().counts().processes, 100u) << "120 processes ended, of which the rings hold the last";
+  EXPECT_LT(flight.keeper().counts().processes, shells * 2 / 3) << "only those of the last quarter are to be kept";
 
   const auto content = base::FileContent::open(path);
   ASSERT_TRUE(content.ok());
   const auto profile = formats::read_profile(content->bytes(), path, {.keep_every_sample = true});
   ASSERT_TRUE(profile.ok()) << profile.error().message();
   const auto& samples = profile->samples;
-  ASSERT_GT(samples.size(), 100u);
+  ASSERT_GT(samples.size(), 20u);
   size_t of_shells = 0;
   size_t mapped = 0;
   std::set<int32_t> pids;
@@ -159,8 +162,8 @@ TEST(FlightParts, ASnapshotStandsByItself) {
     const auto& frame = profile->frames[profile->stacks[samples.stack[row]].frame];
     if (frame.mapping && profile->mappings[frame.mapping].path) ++mapped;
   }
-  EXPECT_GT(of_shells, 50u);
-  EXPECT_GT(pids.size(), 2u);
+  EXPECT_GT(of_shells, 10u);
+  EXPECT_GE(pids.size(), 2u);
   EXPECT_EQ(mapped, of_shells);
 
   if (std::system("command -v perf >/dev/null 2>&1") == 0) {

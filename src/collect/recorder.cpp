@@ -409,6 +409,7 @@ base::Status Recorder::rotate() {
 void Recorder::tick() {
   const bool looks_often = tasks_ && tasks_->scans() && !options_.target.user;
   next_tick_ = Clock::now() + (looks_often ? kTickWhenScanning : kTick);
+  if (flight_) flight_->forget_old();
   if (output_ && output_->reader_gone()) stop_ = true;
   if (output_ && options_.output.max_bytes) {
     uint64_t tail = 0;

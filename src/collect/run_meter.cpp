@@ -1,10 +1,10 @@
 #include "collect/run_meter.h"
 
 #include <sys/resource.h>
-#include <time.h>
 
 #include <algorithm>
 
+#include "base/clock.h"
 #include "kernel/procfs.h"
 
 namespace tephra::collect {
@@ -29,15 +29,9 @@ std::vector<double> steal_by_cpu() {
   return steal;
 }
 
-uint64_t now_ns() {
-  timespec time{};
-  ::clock_gettime(CLOCK_MONOTONIC, &time);
-  return static_cast<uint64_t>(time.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(time.tv_nsec);
-}
-
 }  // namespace
 
-RunMeter::RunMeter() : own_before_(process_cpu_seconds()), steal_before_(steal_by_cpu()), begun_ns_(now_ns()) {}
+RunMeter::RunMeter() : own_before_(process_cpu_seconds()), steal_before_(steal_by_cpu()), begun_ns_(base::monotonic_ns()) {}
 
 double RunMeter::own_cpu_seconds() const { return process_cpu_seconds() - own_before_; }
 
@@ -53,7 +47,7 @@ double RunMeter::steal_seconds(const std::vector<int>& cpus) const {
 }
 
 double RunMeter::cpu_seconds(const std::vector<int>& cpus) const {
-  return static_cast<double>(now_ns() - begun_ns_) / 1e9 * static_cast<double>(cpus.size());
+  return static_cast<double>(base::monotonic_ns() - begun_ns_) / 1e9 * static_cast<double>(cpus.size());
 }
 
 }  // namespace tephra::collect

@@ -42,16 +42,22 @@ class OldestFirst {
 
   bool done() const { return offsets_.empty(); }
   uint64_t time() const { return time_; }
+  void skip_before(uint64_t time) {
+    while (!done() && time_ < time) drop();
+  }
   void move_to(std::string& out) {
     const size_t size = size_at(ring_, offsets_.back());
     const size_t at = out.size();
     out.resize(at + size);
     ring_.copy(offsets_.back(), reinterpret_cast<std::byte*>(out.data()) + at, size);
-    offsets_.pop_back();
-    find_time();
+    drop();
   }
 
  private:
+  void drop() {
+    offsets_.pop_back();
+    find_time();
+  }
   // A record without a time goes with the one before it.
   void find_time() {
     if (done()) return;
@@ -81,10 +87,10 @@ std::optional<uint64_t> oldest_sample_time(const kernel::Pending& ring) {
   return oldest;
 }
 
-base::Status write_oldest_first(std::span<const kernel::Pending> rings,
+base::Status write_oldest_first(std::span<const kernel::Pending> rings, uint64_t not_before,
                                 const std::function<base::Status(base::Bytes)>& write) {
   std::vector<OldestFirst> sources;
-  for (const kernel::Pending& ring : rings) sources.emplace_back(ring);
+  for (const kernel::Pending& ring : rings) sources.emplace_back(ring).skip_before(not_before);
   const auto later = [&sources](size_t a, size_t b) {
     return std::pair(sources[a].time(), a) > std::pair(sources[b].time(), b);
   };

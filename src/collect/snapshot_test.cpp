@@ -24,9 +24,9 @@ std::string sample(uint64_t time, size_t depth) {
 
 std::string lost(uint64_t time) { return stream::TestRecording().lost(time, 3).data(); }
 
-std::string joined(std::span<const kernel::Pending> rings) {
+std::string joined(std::span<const kernel::Pending> rings, uint64_t not_before = 0) {
   std::string out;
-  EXPECT_TRUE(write_oldest_first(rings, [&out](base::Bytes block) -> base::Status {
+  EXPECT_TRUE(write_oldest_first(rings, not_before, [&out](base::Bytes block) -> base::Status {
                 out += base::as_text(block);
                 return {};
               }).ok());
@@ -59,10 +59,18 @@ TEST(Snapshot, NoRingsAndEmptyRingsGiveNothing) {
   EXPECT_FALSE(oldest_sample_time(empty[0]));
 }
 
+TEST(Snapshot, OlderRecordsAreLeftOut) {
+  const std::string first = sample(5, 1) + lost(3) + sample(1, 1);
+  const std::string second = sample(4, 2) + sample(2, 2);
+  const std::vector<kernel::Pending> rings{wrapped(first, 8), wrapped(second, 8)};
+  EXPECT_EQ(joined(rings, 3), lost(3) + sample(4, 2) + sample(5, 1));
+  EXPECT_EQ(joined(rings, 6), "");
+}
+
 TEST(Snapshot, AWriteThatFailsEndsIt) {
   const std::string bytes = sample(2, 3) + sample(1, 3);
   const std::vector<kernel::Pending> rings{wrapped(bytes, 8)};
-  EXPECT_FALSE(write_oldest_first(rings, [](base::Bytes) -> base::Status { return base::failed("full"); }).ok());
+  EXPECT_FALSE(write_oldest_first(rings, 0, [](base::Bytes) -> base::Status { return base::failed("full"); }).ok());
 }
 
 TEST(Snapshot, BytesThatAreBeingWrittenDoNoHarm) {
