@@ -43,7 +43,7 @@ bool EventSet::without_kernel(PlannedEvent& event, int error_number) {
   return true;
 }
 
-// An invalid descriptor: the task or the CPU is gone.
+// An invalid descriptor: errno says whether the task (ESRCH) or the CPU (ENODEV) is gone.
 base::Result<base::FileDescriptor> EventSet::open_one(PlannedEvent& event, const kernel::EventScope& scope,
                                                       int leader_fd) {
   for (;;) {
@@ -82,26 +82,29 @@ bool EventSet::on_cpu(const PlannedEvent& event, size_t place) const {
 base::Result<bool> EventSet::attach(const Whom& whom, size_t inherited) {
   const size_t places = rings_.cpus().size();
   std::vector<int> fds(plan_.size() * places, -1);  // for the groups
+  inherited = std::min(inherited, fds.size());
   std::vector<uint64_t> times(whom.tid > 0 ? inherited : 0);
   for (size_t step = inherited; step < fds.size(); ++step) {
     const size_t index = step / places;
     const size_t place = step % places;
     PlannedEvent& event = plan_[index];
+    if (whom.tid > 0) times.push_back(base::monotonic_ns());
     if (!on_cpu(event, place)) continue;
     const int cpu = rings_.cpus()[place];
     const int cgroup = event.everywhere ? -1 : whom.cgroup_fd;
     const int leader_fd = event.leader < 0 ? -1 : fds[static_cast<size_t>(event.leader) * places + place];
+    // It would count by itself, before its leader: a thread born just then goes without this event.
+    if (event.leader >= 0 && leader_fd < 0) continue;
     TEPHRA_TRY(base::FileDescriptor fd, open_one(event, {whom.tid, cgroup, cpu}, leader_fd));
-    if (!fd && whom.tid > 0) return false;
-    if (!fd) continue;
+    if (!fd && errno == ESRCH) return false;
+    if (!fd) continue;  // the CPU is gone
+    if (whom.tid > 0) times.back() = base::monotonic_ns();
     TEPHRA_CHECK_OK(connect(event, fd.get(), place));
-    if (whom.tid > 0) times.push_back(base::monotonic_ns());
     fds[step] = fd.get();
     last_task_fd_ = fd.get();
     const uint64_t id = kernel::event_id(fd.get());
     if (enabled_ && event.leader < 0) kernel::enable_event(fd.get());
     opened_[index].push_back({std::move(fd), id, static_cast<uint32_t>(place)});
-    ++descriptors_;
   }
   if (whom.tid > 0) opening_[whom.tid] = std::move(times);
   return true;
@@ -133,7 +136,9 @@ void EventSet::enable() {
   enabled_ = true;
   for (size_t index = 0; index < opened_.size(); ++index) {
     if (plan_[index].leader >= 0) continue;
-    for (const Opened& each : opened_[index]) kernel::enable_event(each.fd.get());
+    for (const Opened& each : opened_[index]) {
+      if (each.fd) kernel::enable_event(each.fd.get());
+    }
   }
 }
 
@@ -155,7 +160,8 @@ void EventSet::pause() {
 bool EventSet::enable_only(const std::string& name, bool on) {
   bool found = false;
   for (size_t index = 0; index < opened_.size(); ++index) {
-    if (plan_[index].spec.name != name) continue;
+    const std::string& own = plan_[index].spec.name;
+    if (own != name && own != name + ":u") continue;  // the latter where kernel code was left out
     found = true;
     for (const Opened& each : opened_[index]) {
       if (on)
@@ -168,6 +174,14 @@ bool EventSet::enable_only(const std::string& name, bool on) {
 }
 
 bool EventSet::grow_ring(size_t place) {
+  // The kernel takes some ten milliseconds to redirect an event, and nothing is drained meanwhile.
+  constexpr size_t kMostEvents = 4;
+  size_t writers = 0;
+  for (const auto& event : opened_) {
+    writers += static_cast<size_t>(
+        std::count_if(event.begin(), event.end(), [place](const Opened& each) { return each.place == place; }));
+  }
+  if (writers > kMostEvents) return false;
   return rings_.grow(place, [&](int fd) {
     for (size_t index = 0; index < opened_.size(); ++index) {
       if (plan_[index].overwritten) continue;
@@ -199,9 +213,9 @@ void EventSet::close_ended() {
     for (Opened& each : opened_[index]) {
       pollfd wait{each.fd.get(), 0, 0};
       if (!each.fd || ::poll(&wait, 1, 0) <= 0 || (wait.revents & POLLHUP) == 0) continue;
-      lost_by_closed_ += kernel::read_count(each.fd.get(), format).lost;
+      const bool counted_by_leader = (format & PERF_FORMAT_GROUP) != 0 && plan_[index].leader >= 0;
+      if (!counted_by_leader) lost_by_closed_ += kernel::read_count(each.fd.get(), format).lost;
       each.fd.reset();
-      --descriptors_;
     }
   }
 }

@@ -66,7 +66,6 @@ class EventSet {
   // The events as the file describes them; ids of tasks attached meanwhile are in it.
   std::vector<FileEvent> file_events() const;
   const std::vector<PlannedEvent>& plan() const { return plan_; }
-  size_t descriptors() const { return descriptors_; }
   // The first id of the event that tells about processes.
   uint64_t side_band_id() const;
   // Records the kernel found no room for, over all events; 0 where the kernel does not count them.
@@ -100,7 +99,6 @@ class EventSet {
   std::optional<RingSet> flight_rings_;
   std::vector<std::vector<Opened>> opened_;             // per event
   std::map<pid_t, std::vector<uint64_t>> opening_;      // when each event of a task was open
-  size_t descriptors_ = 0;
   uint64_t lost_by_closed_ = 0;
   int last_task_fd_ = -1;
 };

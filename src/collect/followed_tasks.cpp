@@ -13,6 +13,7 @@ namespace {
 // A process that starts threads without end is left to inheritance after so many looks; each look reaches all but
 // those that were started by a thread not yet attached.
 constexpr int kMaxLooks = 50;
+constexpr size_t kAllEvents = SIZE_MAX;
 
 base::Error no_such_process(pid_t pid) {
   if (kernel::task_state(pid) == kernel::TaskState::kZombie) {
@@ -64,7 +65,7 @@ std::map<pid_t, size_t> FollowedTasks::births_in_rings() const {
         const auto parent = static_cast<pid_t>(tids >> 32);
         // A parent that is not attached itself has all its events from its own parent.
         const auto opened = events_.opened_before(parent, pending.word(offset + kTimeOffset));
-        threads.emplace(static_cast<pid_t>(tids), opened.value_or(SIZE_MAX));
+        threads.emplace(static_cast<pid_t>(tids), opened.value_or(kAllEvents));
       }
       offset += size;
     }
@@ -74,20 +75,31 @@ std::map<pid_t, size_t> FollowedTasks::births_in_rings() const {
 
 size_t FollowedTasks::inherited_events(pid_t tid) const {
   if (!inherits_ || attached_.empty()) return 0;
-  if (born_.contains(tid)) return SIZE_MAX;
+  if (born_.contains(tid)) return kAllEvents;
   const auto births = births_in_rings();
   const auto birth = births.find(tid);
   return birth == births.end() ? 0 : birth->second;
 }
 
-void FollowedTasks::heard(std::span<const pid_t> born, std::span<const pid_t> ended) {
+void FollowedTasks::heard(std::span<const TaskIds> born, std::span<const TaskIds> ended) {
   if (!scans_) return;
-  born_.insert(born.begin(), born.end());
-  // Numbers are used again, so those that ended must not count as reached.
-  for (const pid_t tid : ended) {
-    born_.erase(tid);
-    attached_.erase(tid);
+  for (const TaskIds& task : born) {
+    if (inherits_)
+      born_.insert(task.tid);
+    else
+      processes_.insert(task.pid);
   }
+  // Numbers are used again, so those that ended must not count as reached.
+  for (const TaskIds& task : ended) {
+    born_.erase(task.tid);
+    attached_.erase(task.tid);
+  }
+}
+
+void FollowedTasks::adopt(pid_t pid) {
+  attached_.insert(pid);
+  processes_.insert(pid);
+  watch(pid);
 }
 
 base::Result<size_t> FollowedTasks::attach_new_threads(pid_t pid) {
@@ -96,6 +108,10 @@ base::Result<size_t> FollowedTasks::attach_new_threads(pid_t pid) {
     if (attached_.contains(tid)) continue;
     // Asked anew each time: a thread is listed before the record of its birth is in the ring.
     const size_t has = inherited_events(tid);
+    if (has == kAllEvents) {
+      attached_.insert(tid);
+      continue;
+    }
     TEPHRA_TRY(const bool alive, events_.attach_task(tid, has));
     if (!alive) continue;
     attached_.insert(tid);
@@ -152,7 +168,8 @@ base::Status FollowedTasks::attach_user(uid_t user) {
 
 base::Status FollowedTasks::follow() {
   if (!scans_) return {};
-  if (target_.user) events_.close_ended();
+  events_.close_ended();
+  std::erase_if(processes_, [](pid_t pid) { return !kernel::process_exists(pid); });
   for (const pid_t pid : processes_) {
     TEPHRA_TRY([[maybe_unused]] const size_t found, attach_new_threads(pid));
   }

@@ -12,6 +12,7 @@
 #include "base/file.h"
 #include "base/result.h"
 #include "collect/event_set.h"
+#include "collect/ring_scan.h"
 #include "collect/target.h"
 
 namespace tephra::collect {
@@ -26,13 +27,14 @@ class FollowedTasks {
 
   // Attaches to everything there is. An error when a process or thread is not there, or not ours.
   base::Status attach();
+  // A program of ours, to whose first thread the events are attached already.
+  void adopt(pid_t pid);
   // Attaches to what has started since and was not reached; a no-op unless it scans.
   base::Status follow();
 
   bool scans() const { return scans_; }
   // Told of tasks whose birth and end were recorded: the born ones have their parent's events.
-  void heard(std::span<const pid_t> born, std::span<const pid_t> ended);
-  size_t attached() const { return attached_.size(); }
+  void heard(std::span<const TaskIds> born, std::span<const TaskIds> ended);
   // Adds what to wait for to be told of an end.
   void add_waits(std::vector<pollfd>& waits) const;
   // Looks who has ended. True: none is left (never for a user's processes).

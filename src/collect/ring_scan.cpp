@@ -64,8 +64,9 @@ void scan_records(const kernel::Pending& pending, RecordCounts& counts, BuildIds
     } else if (type == PERF_RECORD_THROTTLE) {
       ++counts.throttled;
     } else if (counts.want_tasks && (type == PERF_RECORD_FORK || type == PERF_RECORD_EXIT)) {
+      const auto pid = static_cast<pid_t>(pending.word(offset + 8));
       const auto tid = static_cast<pid_t>(pending.word(offset + 16));
-      (type == PERF_RECORD_FORK ? counts.born : counts.ended).push_back(tid);
+      (type == PERF_RECORD_FORK ? counts.born : counts.ended).push_back({pid, tid});
     }
     offset += size;
   }

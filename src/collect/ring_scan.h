@@ -10,6 +10,11 @@
 
 namespace tephra::collect {
 
+struct TaskIds {
+  pid_t pid = 0;
+  pid_t tid = 0;
+};
+
 // What is counted while bytes pass from a ring to the file. Only record headers are read, and the few fields named
 // here.
 struct RecordCounts {
@@ -20,8 +25,8 @@ struct RecordCounts {
   uint64_t last_time = 0;
 
   bool want_tasks = false;  // collect the next two
-  std::vector<pid_t> born;
-  std::vector<pid_t> ended;
+  std::vector<TaskIds> born;
+  std::vector<TaskIds> ended;
 };
 
 // Adds the records of a ring's pending bytes to `counts`, and the code objects they name to `files`.

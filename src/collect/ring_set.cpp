@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cerrno>
 
 #include "collect/event_attr.h"
@@ -65,20 +66,27 @@ base::Result<int> RingSet::open_all(const std::vector<int>& cpus, size_t bytes) 
   return 0;
 }
 
+size_t RingSet::bytes() const {
+  size_t most = 0;
+  for (const Slot& slot : slots_) most = std::max(most, slot.ring.capacity());
+  return most;
+}
+
 bool RingSet::grow(size_t place, const std::function<bool(int fd)>& redirect) {
   Slot& slot = slots_[place];
   const size_t bytes = slot.ring.capacity() * 2;
   if (bytes > kLargestRing) return false;
   Slot larger{open_owner(cpus_[place]), {}};
   if (!larger.owner || !map(larger.ring, larger.owner.get(), bytes)) return false;
-  if (!redirect(larger.owner.get())) {
-    redirect(slot.owner.get());
-    return false;
+  const bool done = redirect(larger.owner.get());
+  if (!done) redirect(slot.owner.get());
+  if (done) {
+    std::swap(slot.owner, larger.owner);
+    std::swap(slot.ring, larger.ring);
   }
-  std::swap(slot.owner, larger.owner);
-  std::swap(slot.ring, larger.ring);
+  // Whichever is not used any more may hold records.
   retired_.push_back({std::move(larger.owner), std::move(larger.ring)});
-  return true;
+  return done;
 }
 
 }  // namespace tephra::collect

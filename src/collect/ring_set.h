@@ -37,7 +37,8 @@ class RingSet {
   base::Status open(const std::vector<int>& cpus, bool whole_cpus, Size size);
 
   std::span<const int> cpus() const { return cpus_; }
-  size_t bytes() const { return slots_.empty() ? 0 : slots_.back().ring.capacity(); }
+  // Of the largest ring.
+  size_t bytes() const;
   // The descriptor that stands for the ring of the CPU at `place` in cpus().
   int fd(size_t place) const { return slots_[place].owner.get(); }
   kernel::RingBuffer& ring(size_t place) { return slots_[place].ring; }

@@ -20,12 +20,6 @@ uint64_t nanoseconds_of(const timespec& time) {
   return static_cast<uint64_t>(time.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(time.tv_nsec);
 }
 
-uint64_t now_ns() {
-  timespec time{};
-  ::clock_gettime(CLOCK_MONOTONIC, &time);
-  return nanoseconds_of(time);
-}
-
 // A file of /proc that stays open and whose beginning is read again and again.
 class OpenFile {
  public:
@@ -96,7 +90,7 @@ base::Result<ReadShare> process_cpu_share(pid_t pid) {
   return ReadShare([clock]() -> std::optional<ShareReading> {
     timespec time{};
     if (::clock_gettime(clock, &time) != 0) return {};
-    return ShareReading{nanoseconds_of(time), now_ns()};
+    return ShareReading{nanoseconds_of(time), base::monotonic_ns()};
   });
 }
 
@@ -114,7 +108,7 @@ base::Result<ReadShare> pressure_share(const std::string& resource) {
     std::array<char, 512> buffer;
     const auto stalled = parse_stalled_us(file.beginning(buffer));
     if (!stalled) return {};
-    return ShareReading{*stalled * 1000, now_ns()};
+    return ShareReading{*stalled * 1000, base::monotonic_ns()};
   });
 }
 
