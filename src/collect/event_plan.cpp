@@ -11,6 +11,8 @@
 namespace tephra::collect {
 namespace {
 
+constexpr uint64_t kTimes = PERF_FORMAT_TOTAL_TIME_ENABLED | PERF_FORMAT_TOTAL_TIME_RUNNING;
+
 bool opens(const perf_event_attr& attr) {
   perf_event_attr trial = attr;
   trial.disabled = 1;
@@ -120,6 +122,7 @@ class Planner {
     sampling.inherit = inherit() && !spec.leader_samples;
     PlannedEvent event{spec, sampling_attr(spec, sampling, support_)};
     event.attr.enable_on_exec = target_.records_program() && !settings_.starts_later;
+    if (event.uses_counter()) event.attr.read_format |= kTimes;
     event.overwritten = settings_.flight;
     event.attr.write_backward = settings_.flight;
     // What an old kernel does not know would make every precision fail.
@@ -169,6 +172,10 @@ class Planner {
 };
 
 }  // namespace
+
+bool PlannedEvent::uses_counter() const {
+  return attr.type != PERF_TYPE_SOFTWARE && attr.type != PERF_TYPE_TRACEPOINT && attr.type != PERF_TYPE_BREAKPOINT;
+}
 
 std::vector<PlannedEvent> plan_events(const std::vector<kernel::EventSpec>& specs, const Target& target,
                                       const PlanSettings& settings, const kernel::AttrSupport& support,

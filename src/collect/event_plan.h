@@ -21,6 +21,9 @@ struct PlannedEvent {
   bool tracking = false;     // samples nothing, only tells about processes
   bool everywhere = false;   // counts on whole CPUs, also where the target is a control group
   bool overwritten = false;  // writes to rings that keep the newest records
+
+  // Whether it needs a counter of the hardware, which it may have to share.
+  bool uses_counter() const;
 };
 
 struct PlanSettings {

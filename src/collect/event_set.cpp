@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "collect/open_error.h"
 #include "kernel/privileges.h"
+#include "kernel/procfs.h"
 
 namespace tephra::collect {
 EventSet::EventSet(std::vector<PlannedEvent> plan, const kernel::AttrSupport& support, Note note)
@@ -16,7 +17,8 @@ EventSet::EventSet(std::vector<PlannedEvent> plan, const kernel::AttrSupport& su
       support_(support),
       note_(std::move(note)),
       rings_(RingSet::Kind::kDrained, support, note_),
-      opened_(plan_.size()) {}
+      opened_(plan_.size()),
+      times_of_closed_(plan_.size()) {}
 
 base::Status EventSet::open_rings(const std::vector<int>& cpus, bool whole_cpus, RingSet::Size size) {
   whole_cpus_ = whole_cpus;
@@ -214,7 +216,9 @@ void EventSet::close_ended() {
       pollfd wait{each.fd.get(), 0, 0};
       if (!each.fd || ::poll(&wait, 1, 0) <= 0 || (wait.revents & POLLHUP) == 0) continue;
       const bool counted_by_leader = (format & PERF_FORMAT_GROUP) != 0 && plan_[index].leader >= 0;
-      if (!counted_by_leader) lost_by_closed_ += kernel::read_count(each.fd.get(), format).lost;
+      const kernel::EventCount count = kernel::read_count(each.fd.get(), format);
+      if (!counted_by_leader) lost_by_closed_ += count.lost;
+      times_of_closed_[index].add(count);
       each.fd.reset();
     }
   }
@@ -232,6 +236,33 @@ uint64_t EventSet::lost() const {
     }
   }
   return total;
+}
+
+void EventSet::CounterTimes::add(const kernel::EventCount& count) {
+  enabled_ns += count.enabled_ns;
+  running_ns += count.running_ns;
+  failed = failed || count.failed;
+}
+
+std::vector<EventSet::SharedCounter> EventSet::shared_counters() const {
+  constexpr double kAlways = 0.97;  // short tasks are not measured more exactly
+  const size_t cpus = rings_.cpus().size();
+  if (!whole_cpus_ && cpus < kernel::online_cpus().size()) return {};
+  // A task's event is enabled on all CPUs at once, and runs on that where the task is.
+  const auto at_once = static_cast<double>(whole_cpus_ ? 1 : cpus);
+  std::vector<SharedCounter> shared;
+  for (size_t index = 0; index < plan_.size(); ++index) {
+    if (!plan_[index].uses_counter()) continue;
+    CounterTimes times = times_of_closed_[index];
+    for (const Opened& each : opened_[index]) {
+      if (each.fd) times.add(kernel::read_count(each.fd.get(), plan_[index].attr.read_format));
+    }
+    if (times.enabled_ns == 0 && !times.failed) continue;
+    const double enabled = static_cast<double>(times.enabled_ns) / at_once;
+    const double share = enabled > 0 ? static_cast<double>(times.running_ns) / enabled : 0;
+    if (share < kAlways) shared.push_back({plan_[index].spec.name, share});
+  }
+  return shared;
 }
 
 }  // namespace tephra::collect

@@ -71,6 +71,14 @@ class EventSet {
   // Records the kernel found no room for, over all events; 0 where the kernel does not count them.
   uint64_t lost() const;
 
+  // An event that had to share its counter with others.
+  struct SharedCounter {
+    std::string name;
+    double share = 0;  // of the time it could have counted, how much it did; 0: never
+  };
+  // Empty also where it cannot be told: tasks that are watched on some CPUs alone.
+  std::vector<SharedCounter> shared_counters() const;
+
  private:
   struct Opened {
     base::FileDescriptor fd;  // invalid: closed since
@@ -81,6 +89,13 @@ class EventSet {
   struct Whom {
     pid_t tid = -1;
     int cgroup_fd = -1;
+  };
+
+  struct CounterTimes {
+    uint64_t enabled_ns = 0;
+    uint64_t running_ns = 0;
+    bool failed = false;
+    void add(const kernel::EventCount& count);
   };
 
   base::Result<bool> attach(const Whom& whom, size_t inherited);
@@ -100,6 +115,7 @@ class EventSet {
   std::vector<std::vector<Opened>> opened_;             // per event
   std::map<pid_t, std::vector<uint64_t>> opening_;      // when each event of a task was open
   uint64_t lost_by_closed_ = 0;
+  std::vector<CounterTimes> times_of_closed_;  // per event
   int last_task_fd_ = -1;
 };
 

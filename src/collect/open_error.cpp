@@ -105,7 +105,7 @@ base::Error too_many_files(const std::string& name, int error_number) {
                                  kernel::open_file_limit()));
 }
 
-base::Error explain_settings(const PlannedEvent& event, const EventScope& scope) {
+base::Error explain_settings(const PlannedEvent& event) {
   const perf_event_attr& attr = event.attr;
   const std::string& name = event.spec.name;
   if (attr.freq && attr.sample_freq > kernel::max_sample_rate()) {
@@ -115,8 +115,9 @@ base::Error explain_settings(const PlannedEvent& event, const EventScope& scope)
         fmt::format("the limit is {}", kernel::max_sample_rate()),
         fmt::format("Sample less often, or have root run 'sysctl kernel.perf_event_max_sample_rate={}'.", wanted));
   }
-  if (!event.spec.cpus.empty() && scope.tid >= 0) {
-    return base::failed("cannot count", name, "it counts for a whole socket, not for a program", "Record it with -a.");
+  if (!event.spec.cpus.empty()) {
+    return base::failed("cannot sample", name, "it counts for a whole socket, and cannot tell when it has",
+                        "Choose an event of the CPUs' own counters.");
   }
   if (event.leader >= 0) {
     return base::system_error("cannot count in its group", name, EINVAL,
@@ -158,7 +159,7 @@ base::Error explain_open(const PlannedEvent& event, const EventScope& scope, int
     case ENFILE:
       return too_many_files(name, error_number);
     case EINVAL:
-      return explain_settings(event, scope);
+      return explain_settings(event);
     case ENOMEM:
       return base::system_error("cannot open event", name, error_number,
                                 "The kernel has no memory for it. With --max-stack, lower 'sysctl "

@@ -70,6 +70,7 @@ class Recorder {
   base::Status conclude_flight();
   bool snapshots_done() const;
   base::Status tell_last_losses();
+  void tell_shared_counters() const;
   base::Status finish_file();
   void end_program();
   base::Error salvage(base::Error error);
@@ -464,9 +465,23 @@ base::Status Recorder::tell_last_losses() {
   return output_->end_round();
 }
 
+void Recorder::tell_shared_counters() const {
+  for (const auto& [name, share] : events_->shared_counters()) {
+    if (share == 0) {
+      note(fmt::format("{} was never on a counter: other events, or the NMI watchdog ('sysctl kernel.nmi_watchdog=0'), "
+                       "hold those it needs",
+                       name));
+    } else {
+      note(fmt::format("{} was on a counter {:.0f} % of the time: there are more events than counters", name,
+                       100 * share));
+    }
+  }
+}
+
 base::Status Recorder::conclude() {
   events_->disable();
   seconds_ = elapsed();
+  tell_shared_counters();
   TEPHRA_CHECK_OK(drain_->pass());
   TEPHRA_CHECK_OK(tell_last_losses());
   TEPHRA_CHECK_OK(finish_file());
@@ -479,6 +494,7 @@ base::Status Recorder::conclude() {
 base::Status Recorder::conclude_flight() {
   events_->pause();
   seconds_ = elapsed();
+  tell_shared_counters();
   TEPHRA_CHECK_OK(flight_->drain());
   if (on_progress_) on_progress_({.finished = true});
   if (snapshots_done()) return {};

@@ -46,7 +46,7 @@ bool pause_output(int fd, bool pause) {
 EventCount read_count(int fd, uint64_t read_format) {
   // In a group's answer the members follow, the leader first.
   std::array<uint64_t, 4 + 64 * 3> words{};
-  if (calls::read_event(fd, words.data(), sizeof words) <= 0) return {};
+  if (calls::read_event(fd, words.data(), sizeof words) <= 0) return {.failed = true};
   const bool group = read_format & PERF_FORMAT_GROUP;
   const size_t members = group ? std::min<uint64_t>(words[0], 64) : 1;
   EventCount count;

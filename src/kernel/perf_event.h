@@ -50,6 +50,7 @@ struct EventCount {
   uint64_t lost = 0;
   uint64_t enabled_ns = 0;  // 0 where the read format does not ask for it
   uint64_t running_ns = 0;  // less than enabled: the counter was shared with other events
+  bool failed = false;      // it cannot be read, as a pinned event that found no counter
 };
 // With PERF_FORMAT_GROUP on a leader: its own value, and the losses of all members.
 EventCount read_count(int fd, uint64_t read_format);

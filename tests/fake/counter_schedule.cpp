@@ -52,20 +52,20 @@ void place_pinned(const std::vector<Event*>& leaders, Free& free, Choice& choice
   }
 }
 
+// Groups without a hardware event always run and have no turns to take.
 void place_others(const std::vector<Event*>& leaders, size_t turn, Free& free, Choice& choice) {
   std::vector<Event*> waiting;
-  std::copy_if(leaders.begin(), leaders.end(), std::back_inserter(waiting), [](Event* e) { return !e->attr.pinned; });
+  for (Event* leader : leaders) {
+    if (!leader->attr.pinned) (needs_hardware(*leader) ? waiting : choice.running).push_back(leader);
+  }
   if (waiting.empty()) return;
   std::rotate(waiting.begin(), waiting.begin() + static_cast<ptrdiff_t>(turn % waiting.size()), waiting.end());
-  bool can_add = true;
+  bool all_fit = true;
   for (Event* leader : waiting) {
-    if ((can_add || !needs_hardware(*leader)) && take(*leader, free)) {
-      choice.running.push_back(leader);
-    } else {
-      can_add = false;
-      choice.shared = true;
-    }
+    all_fit = all_fit && take(*leader, free);
+    if (all_fit) choice.running.push_back(leader);
   }
+  choice.shared = choice.shared || !all_fit;
 }
 
 }  // namespace

@@ -66,7 +66,13 @@ TEST_F(FakeMachineTest, EventsTakeTurnsOnTooFewCounters) {
     attr.read_format = kTimes;
     fds.push_back(open(attr, task));
   }
+  // One that needs no counter does not disturb the turns.
+  perf_event_attr clock = kernel::empty_attr();
+  clock.type = PERF_TYPE_SOFTWARE;
+  clock.config = PERF_COUNT_SW_CPU_CLOCK;
+  const auto software = open(clock, task);
   machine().run(400 * kMillisecond, running(task));
+  EXPECT_EQ(kernel::read_count(software.get(), 0).value, 400 * kMillisecond);
   for (const auto& fd : fds) {
     const auto count = kernel::read_count(fd.get(), kTimes);
     EXPECT_EQ(count.enabled_ns, 400 * kMillisecond);

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdlib>
 #include <filesystem>
 
 #include "records_for_tests.h"
@@ -156,6 +157,58 @@ TEST_F(RecorderTest, RunsOnOldKernels) {
     ASSERT_TRUE(summary) << version << ": " << summary.error().message();
     EXPECT_GT(summary->samples, 200u) << version;
   }
+}
+
+TEST_F(RecorderTest, TellsOfEventsThatShareCounters) {
+  fake::MachineConfig config;
+  config.counters = 2;
+  machine().reset(config);
+  events("cycles,instructions,branches,branch-misses,cpu-clock");
+  ASSERT_TRUE(run());
+  for (const char* name : {"cycles", "instructions", "branches", "branch-misses"}) {
+    const size_t at = notes_.find(std::string(name) + " was on a counter ");
+    ASSERT_NE(at, std::string::npos) << notes_;
+    EXPECT_NEAR(std::atoi(notes_.c_str() + notes_.find("counter ", at) + 8), 50, 8) << notes_;
+  }
+  EXPECT_FALSE(said("cpu-clock")) << notes_;
+}
+
+TEST_F(RecorderTest, DoesNotSpeakOfSharingWhereNothingIsShared) {
+  events("cycles,instructions");
+  ASSERT_TRUE(run());
+  EXPECT_EQ(notes_, "");
+  notes_.clear();
+  options_.target.all_cpus = true;
+  ASSERT_TRUE(run());
+  EXPECT_FALSE(said("counter")) << notes_;
+}
+
+TEST_F(RecorderTest, TellsOfAGroupThatNeverRan) {
+  fake::MachineConfig config;
+  config.taken_counters = 3;
+  machine().reset(config);
+  events("{cycles,instructions}");
+  const auto summary = run();
+  ASSERT_TRUE(summary) << summary.error().message();
+  EXPECT_EQ(summary->samples, 0u);
+  EXPECT_TRUE(said("cycles was never on a counter")) << notes_;
+  EXPECT_TRUE(said("instructions was never on a counter")) << notes_;
+}
+
+TEST_F(RecorderTest, TellsOfAPinnedEventThatFoundNoCounter) {
+  fake::MachineConfig config;
+  config.counters = 1;
+  machine().reset(config);
+  events("cycles:D,instructions:D");
+  ASSERT_TRUE(run());
+  EXPECT_TRUE(said("instructions:D was never on a counter")) << notes_;
+  EXPECT_FALSE(said("cycles:D was never")) << notes_;
+}
+
+TEST_F(RecorderTest, SaysThatASocketCannotBeSampled) {
+  events("uncore_imc_0/cas_count_read/");
+  options_.target.all_cpus = true;
+  EXPECT_NE(failure().find("whole socket"), std::string::npos);
 }
 
 struct Explained {
