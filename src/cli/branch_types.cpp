@@ -39,8 +39,8 @@ base::Result<uint64_t> parse_branch_types(std::string_view text) {
   for (size_t begin = 0; begin <= text.size();) {
     const size_t comma = std::min(text.find(',', begin), text.size());
     const std::string_view name = text.substr(begin, comma - begin);
-    const auto* found =
-        std::find_if(std::begin(kTypes), std::end(kTypes), [name](const BranchType& type) { return type.name == name; });
+    const auto* found = std::find_if(std::begin(kTypes), std::end(kTypes),
+                                     [name](const BranchType& type) { return type.name == name; });
     if (found == std::end(kTypes)) {
       std::string names;
       for (const BranchType& type : kTypes) names += (names.empty() ? "" : ", ") + std::string(type.name);

@@ -154,6 +154,15 @@ struct Recorded {
   std::string stem;        // of the files, the recording's among them; empty when nothing was sampled
 };
 
+// After an error in the middle the recording may have been kept: it gets the name it would have had.
+base::Error keep_salvaged(base::Error error, const collect::RecordOptions& options, const std::string& stem) {
+  const std::string path = stem + ".perf.data";
+  if (::rename(options.output.path.c_str(), path.c_str()) == 0) {
+    error.fix += fmt::format(" It is {}; draw it with 'tephra flame'.", path);
+  }
+  return error;
+}
+
 // Records under a temporary name, since the name tells the process id, which a program has only once it runs.
 base::Result<Recorded> record(collect::RecordOptions options, const Flags& flags) {
   TEPHRA_CHECK_OK(base::make_folder(flags.folder));
@@ -164,10 +173,7 @@ base::Result<Recorded> record(collect::RecordOptions options, const Flags& flags
   const Subject before = program ? Subject{} : subject_of(options.target, flags, {});
   Recorded recorded;
   auto summary = collect::record(options, progress_on_terminal(flags.input.quiet));
-  if (!summary) {
-    ::unlink(options.output.path.c_str());
-    return std::move(summary).error();
-  }
+  if (!summary) return keep_salvaged(std::move(summary).error(), options, file_stem(flags, before));
   recorded.summary = std::move(summary).value();
   recorded.cpu_seconds = cpu_seconds_of(options.target) - cpu_before;
   if (recorded.summary.start_error != 0) return recorded;

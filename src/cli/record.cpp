@@ -8,6 +8,7 @@
 #include "cli/record_flags.h"
 #include "cli/recording.h"
 #include "collect/recorder.h"
+#include "kernel/procfs.h"
 
 namespace tephra::cli {
 namespace {
@@ -31,9 +32,9 @@ void print_losses(const collect::RecordSummary& summary) {
   }
   if (summary.throttled > 0) {
     fmt::print(stderr,
-               "tephra: the kernel paused sampling {} times because it took too long; 'sysctl "
-               "kernel.perf_cpu_time_max_percent=0' stops it from doing so\n",
-               summary.throttled);
+               "tephra: the kernel paused sampling {} times: events came faster than its limit, {} a second (sysctl "
+               "kernel.perf_event_max_sample_rate)\n",
+               summary.throttled, kernel::max_sample_rate());
   }
   if (summary.late_writes > 0) {
     fmt::print(stderr, "tephra: the disk was late {} times\n", summary.late_writes);

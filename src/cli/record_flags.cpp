@@ -212,9 +212,10 @@ base::Status set_flight(const RecordFlags& flags, RecordOptions& options) {
                              "It keeps the newest records in memory until a snapshot is wanted.");
   }
   if (!flags.overwrite) return {};
-  if (options.output.rotation || options.output.path == "-") {
+  if (options.output.rotation || options.output.max_bytes || options.output.path == "-") {
     return base::usage_error("--overwrite writes snapshots, not a stream of files", "", "",
-                             "Leave out --switch-output, and name a file with -o.");
+                             "Leave out --switch-output and --max-size (-m sets how much is kept), and name a file "
+                             "with -o.");
   }
   options.flight.emplace();
   options.flight->triggers = flags.triggers;
@@ -263,8 +264,9 @@ void RecordFlags::declare(CLI::App& parser) {
   parser.option_defaults()->group("What each sample holds");
   parser.add_flag("-g", stacks, "stacks, by frame pointers");
   parser
-      .add_option("--call-graph", call_graph,
-                  "fp; dwarf[,SIZE]: copy the top SIZE bytes of the stack (8192); lbr: the\nprocessor's record of calls")
+      .add_option(
+          "--call-graph", call_graph,
+          "fp; dwarf[,SIZE]: copy the top SIZE bytes of the stack (8192); lbr: the\nprocessor's record of calls")
       ->type_name("MODE");
   parser.add_option("--max-stack", max_stack, "frames of a stack at most (the kernel's limit, 127)")->type_name("N");
   parser.add_flag("--user-callchains", user_stacks_only, "stacks of user code only");
@@ -287,9 +289,10 @@ void RecordFlags::declare(CLI::App& parser) {
   parser.add_flag("--all-cgroups", all_cgroups, "records of control groups, and each sample's");
 
   parser.option_defaults()->group("Output");
-  parser.add_option("-o,--output", output,
-                    "the file to write (perf.data), an earlier one becomes FILE.old; - writes a\nstream to standard "
-                    "output")
+  parser
+      .add_option("-o,--output", output,
+                  "the file to write (perf.data), an earlier one becomes FILE.old; - writes a\nstream to standard "
+                  "output")
       ->type_name("FILE");
   parser.add_option("-z,--compression-level", compression, "compress with zstd, level 1 (default) to 22")
       ->expected(0, 1)
@@ -311,9 +314,10 @@ void RecordFlags::declare(CLI::App& parser) {
   parser.add_option("--snapshots", snapshots, "end after so many")->type_name("N");
 
   parser.option_defaults()->group("Running");
-  parser.add_option("-m,--mmap-pages", ring,
-                    "ring of each CPU, pages or a size such as 4M: exactly that (512K, growing\nas needed; 4M with "
-                    "--overwrite)")
+  parser
+      .add_option("-m,--mmap-pages", ring,
+                  "ring of each CPU, pages or a size such as 4M: exactly that (512K, growing\nas needed; 4M with "
+                  "--overwrite)")
       ->type_name("SIZE");
   parser.add_option("--control", control, "commands (enable, disable, snapshot, stop, ping …) through a FIFO")
       ->type_name("fifo:CTL[,ACK]|fd:CTL[,ACK]");

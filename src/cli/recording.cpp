@@ -126,14 +126,16 @@ base::Result<double> delay_of(const std::string& text) {
   if (text == "-1") return -1.0;
   const auto milliseconds = whole_number(text);
   if (!milliseconds || *milliseconds > 1'000'000'000) {
-    return base::usage_error("not a delay", text, "", "Write milliseconds, for example -D 500; -1 waits for --control.");
+    return base::usage_error("not a delay", text, "",
+                             "Write milliseconds, for example -D 500; -1 waits for --control.");
   }
   return static_cast<double>(*milliseconds) / 1000;
 }
 
 std::function<void(const std::string&)> note_on_terminal() {
   const bool terminal = ::isatty(STDERR_FILENO) != 0;
-  return [terminal](const std::string& text) { fmt::print(stderr, "{}tephra: {}\n", terminal ? "\r\x1b[K" : "", text); };
+  return
+      [terminal](const std::string& text) { fmt::print(stderr, "{}tephra: {}\n", terminal ? "\r\x1b[K" : "", text); };
 }
 
 collect::OnProgress progress_on_terminal(bool quiet) {

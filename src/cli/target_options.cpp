@@ -45,9 +45,9 @@ base::Status check_kinds(const TargetFlags& flags, const collect::Target& target
   // perf takes -a beside -G; it says the same.
   const bool tasks = !flags.processes.empty() || !flags.threads.empty() || !flags.user.empty();
   if (flags.all_cpus && tasks) {
-    return base::usage_error(fmt::format("-a records everything, so -p, {} and -u have no place beside it",
-                                         thread_option),
-                             "", "", "Leave one out.");
+    return base::usage_error(
+        fmt::format("-a records everything, so -p, {} and -u have no place beside it", thread_option), "", "",
+        "Leave one out.");
   }
   if (target.empty()) {
     return base::usage_error("nothing to record", "", "",

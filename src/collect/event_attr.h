@@ -22,7 +22,7 @@ struct SampleSettings {
   std::optional<uint64_t> frequency;               // samples a second
   std::optional<uint64_t> period;                  // one sample every so many events
   uint64_t default_frequency = kDefaultFrequency;  // where neither is given; tracepoints are then recorded each
-  CallGraph call_graph = CallGraph::kNone;  // kBranches: the processor's record of calls (LBR)
+  CallGraph call_graph = CallGraph::kNone;         // kBranches: the processor's record of calls (LBR)
   uint32_t stack_bytes = kDefaultStackBytes;
   std::optional<uint16_t> max_stack;  // frames; not given: the kernel's limit
   bool user_stacks = true;

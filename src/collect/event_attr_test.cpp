@@ -77,10 +77,9 @@ TEST(EventAttr, EachPartOfASampleHasItsField) {
   settings.data_page_size = settings.code_page_size = settings.cgroups = true;
   settings.branch_types = PERF_SAMPLE_BRANCH_ANY;
   const auto attr = sampling_attr(kernel::software_event("cpu-clock"), settings, everything());
-  for (const uint64_t field :
-       {PERF_SAMPLE_ADDR, PERF_SAMPLE_DATA_SRC, PERF_SAMPLE_PHYS_ADDR, PERF_SAMPLE_DATA_PAGE_SIZE,
-        PERF_SAMPLE_CODE_PAGE_SIZE, PERF_SAMPLE_WEIGHT_STRUCT, PERF_SAMPLE_RAW, PERF_SAMPLE_CGROUP,
-        PERF_SAMPLE_BRANCH_STACK}) {
+  for (const uint64_t field : {PERF_SAMPLE_ADDR, PERF_SAMPLE_DATA_SRC, PERF_SAMPLE_PHYS_ADDR,
+                               PERF_SAMPLE_DATA_PAGE_SIZE, PERF_SAMPLE_CODE_PAGE_SIZE, PERF_SAMPLE_WEIGHT_STRUCT,
+                               PERF_SAMPLE_RAW, PERF_SAMPLE_CGROUP, PERF_SAMPLE_BRANCH_STACK}) {
     EXPECT_TRUE(attr.sample_type & field) << field;
   }
   EXPECT_TRUE(attr.branch_sample_type & PERF_SAMPLE_BRANCH_ANY);

@@ -18,9 +18,7 @@ bool opens(const perf_event_attr& attr) {
   trial.disabled = 1;
   trial.inherit = 0;
   trial.enable_on_exec = 0;
-  const auto open = [&trial] {
-    return static_cast<bool>(kernel::open_event(trial, kernel::EventScope::task(0, -1)));
-  };
+  const auto open = [&trial] { return static_cast<bool>(kernel::open_event(trial, kernel::EventScope::task(0, -1))); };
   if (open()) return true;
   if (trial.exclude_kernel || (errno != EACCES && errno != EPERM)) return false;
   // Whether we have the right to kernel code is settled when it is opened for good.
@@ -91,25 +89,29 @@ class Planner {
       : target_(target), settings_(settings), support_(support), note_(note) {}
 
   std::vector<PlannedEvent> plan(const std::vector<kernel::EventSpec>& specs) {
+    inherit_ = settings_.inherit && !target_.whole_cpus() && !samples_leaders(specs);
     if (needs_tracking(specs)) add_tracking();
     for (const kernel::EventSpec& spec : specs) add(spec);
-    tell_of_leader_sampling(specs);
     break_weak_groups();
     add_side_band(plan_[0].attr, settings_.sampling, support_);
     return std::move(plan_);
   }
 
  private:
-  bool inherit() const { return settings_.inherit && !target_.whole_cpus(); }
+  // Such groups are not inherited: older kernels refuse it, and older readers would mix up the threads' counts. Then
+  // nothing is, so that a thread that is found later has all of its events or none.
+  static bool samples_leaders(const std::vector<kernel::EventSpec>& specs) {
+    return std::any_of(specs.begin(), specs.end(), [](const auto& spec) { return spec.leader_samples; });
+  }
 
   // A program's first event can tell about processes, since it is on from the exec. In all other cases the records must
   // come while the event itself is off, or elsewhere than where it counts.
   bool needs_tracking(const std::vector<kernel::EventSpec>& specs) const {
-    return !target_.records_program() || settings_.starts_later || settings_.flight || specs[0].leader_samples;
+    return !target_.records_program() || settings_.starts_later || settings_.flight || samples_leaders(specs);
   }
 
   void add_tracking() {
-    PlannedEvent tracking{kernel::software_event("dummy"), dummy_attr(inherit(), support_)};
+    PlannedEvent tracking{kernel::software_event("dummy"), dummy_attr(inherit_, support_)};
     tracking.spec.name = "dummy:u";
     tracking.attr.disabled = 0;
     tracking.tracking = true;
@@ -119,7 +121,7 @@ class Planner {
 
   void add(const kernel::EventSpec& spec) {
     SampleSettings sampling = settings_.sampling;
-    sampling.inherit = inherit() && !spec.leader_samples;
+    sampling.inherit = inherit_;
     PlannedEvent event{spec, sampling_attr(spec, sampling, support_)};
     event.attr.enable_on_exec = target_.records_program() && !settings_.starts_later;
     if (event.uses_counter()) event.attr.read_format |= kTimes;
@@ -146,14 +148,6 @@ class Planner {
     }
   }
 
-  // Older kernels cannot let such groups be inherited, and older readers would mix up the threads' counts.
-  void tell_of_leader_sampling(const std::vector<kernel::EventSpec>& specs) const {
-    const bool any = std::any_of(specs.begin(), specs.end(), [](const auto& spec) { return spec.leader_samples; });
-    if (any && inherit() && target_.records_program()) {
-      note_("with :S only the program's first thread is recorded: such groups are not inherited. Use -a for all.");
-    }
-  }
-
   void break_weak_groups() {
     for (const auto& [group, first] : leaders_) {
       if (!plan_[first].spec.weak_group || group_fits(plan_, first)) continue;
@@ -167,6 +161,7 @@ class Planner {
   const PlanSettings& settings_;
   const kernel::AttrSupport& support_;
   const Note& note_;
+  bool inherit_ = true;
   std::vector<PlannedEvent> plan_;
   std::map<int, size_t> leaders_;  // by group
 };

@@ -112,8 +112,8 @@ class EventSet {
   bool enabled_ = false;
   RingSet rings_;
   std::optional<RingSet> flight_rings_;
-  std::vector<std::vector<Opened>> opened_;             // per event
-  std::map<pid_t, std::vector<uint64_t>> opening_;      // when each event of a task was open
+  std::vector<std::vector<Opened>> opened_;         // per event
+  std::map<pid_t, std::vector<uint64_t>> opening_;  // when each event of a task was open
   uint64_t lost_by_closed_ = 0;
   std::vector<CounterTimes> times_of_closed_;  // per event
   int last_task_fd_ = -1;

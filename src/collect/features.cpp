@@ -7,8 +7,8 @@
 #include <set>
 
 #include "base/file.h"
-#include "collect/put.h"
 #include "collect/machine_features.h"
+#include "collect/put.h"
 #include "kernel/perf_event.h"
 #include "kernel/tracefs.h"
 #include "stream/perf_file.h"

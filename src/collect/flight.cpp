@@ -7,6 +7,7 @@
 #include <algorithm>
 
 #include "base/clock.h"
+#include "collect/event_attr.h"
 #include "collect/features.h"
 #include "collect/snapshot.h"
 #include "kernel/procfs.h"
@@ -23,16 +24,32 @@ kernel::Pending as_pending(const std::string& records) {
   return {{base::as_bytes(records), base::Bytes()}, records.size()};
 }
 
+uint64_t samples_after(uint64_t time, const kernel::Pending& records) {
+  uint64_t samples = 0;
+  for (size_t offset = 0; offset + kSampleTimeOffset + 8 <= records.size();) {
+    const uint64_t header = records.word(offset);
+    const bool sample = static_cast<uint32_t>(header) == PERF_RECORD_SAMPLE;
+    samples += sample && records.word(offset + kSampleTimeOffset) > time;
+    offset += std::max<size_t>(header >> 48, sizeof(perf_event_header));
+  }
+  return samples;
+}
+
 }  // namespace
 
-base::Result<Flight> Flight::open(const FlightSettings& settings, bool keys, OutputSettings output,
-                                    EventSet& events) {
+base::Result<Flight> Flight::open(const FlightSettings& settings, bool keys, OutputSettings output, EventSet& events) {
   Flight flight(std::move(output), events);
   if (keys) flight.keys_ = std::make_unique<base::KeyReader>(STDIN_FILENO);
   const std::chrono::milliseconds quiet(static_cast<int64_t>(settings.quiet_seconds * 1000));
   for (const std::string& text : settings.triggers) {
     TEPHRA_TRY(auto trigger, parse_trigger(text, quiet));
     flight.triggers_.push_back(std::move(trigger));
+  }
+  // A place that cannot be written to is told now, not when the moment has passed.
+  TEPHRA_TRY(const auto trial, RecordingOutput::create(flight.output_, events.file_events(), {}));
+  if (trial.is_pipe()) {
+    return base::usage_error("snapshots need a file of their own each", flight.output_.path, "this is a pipe",
+                             "Name a file with -o.");
   }
   flight.window_seconds_ = settings.window_seconds;
   flight.next_look_ = flight.next_roll_call_ = Clock::now();
@@ -49,6 +66,7 @@ base::Status Flight::drain() {
   for (size_t place = 0; place < rings.cpus().size(); ++place) {
     const kernel::Pending pending = rings.ring(place).pending();
     if (pending.size() == 0) continue;
+    scan_records(pending, counts_, files_);
     keeper_.take(pending);
     rings.ring(place).release(pending.head);
   }
@@ -125,8 +143,7 @@ base::Result<std::string> Flight::write(const OutputSettings& where, std::span<c
   // What the samples refer to must be known, so what came meanwhile is taken too.
   TEPHRA_CHECK_OK(drain());
   RecordCounts seen;
-  BuildIds files;
-  scan_records(as_pending(records), seen, files);
+  scan_records(as_pending(records), seen, files_);
 
   TEPHRA_TRY(auto output, RecordingOutput::create(where, events_->file_events(), first));
   TEPHRA_CHECK_OK(keeper_.write_to([&](base::Bytes bytes) { return output.append(bytes); }));
@@ -141,7 +158,9 @@ base::Result<std::string> Flight::write(const OutputSettings& where, std::span<c
   if (seen.samples > 0) features.push_back(sample_time_feature(seen.first_time, seen.last_time));
   TEPHRA_CHECK_OK(output.finish(features));
 
-  counts_.samples += seen.samples;
+  // Snapshots overlap where they follow each other quickly.
+  counts_.samples += samples_after(newest_written_, as_pending(records));
+  newest_written_ = std::max(newest_written_, seen.last_time);
   counts_.throttled += seen.throttled;
   last_span_ = static_cast<double>(seen.last_time - seen.first_time) / 1e9;
   const OutputTotals totals = output.totals();

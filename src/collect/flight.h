@@ -25,7 +25,7 @@ struct FlightSettings {
   std::vector<std::string> triggers;    // for example "runqlat>10ms"
   double quiet_seconds = 5;             // after a trigger has fired, how long it does not
   std::optional<size_t> max_snapshots;  // then the recording ends
-  double window_seconds = 60;           // what is older is not in a snapshot: the ring of an idle CPU may reach far back
+  double window_seconds = 60;  // what is older is not in a snapshot: the ring of an idle CPU may reach far back
 };
 
 // The flight recorder: samples stay in rings that overwrite themselves, records about processes are kept as long as
@@ -62,13 +62,18 @@ class Flight {
   const std::vector<std::string>& snapshots() const { return snapshots_; }
   // Seconds from the first to the last sample of the snapshot written last.
   double last_span() const { return last_span_; }
-  // Of all snapshots.
+  // Samples of all snapshots, each once, and what the rings about processes told.
   RecordCounts& counts() { return counts_; }
   const RecordCounts& counts() const { return counts_; }
   const OutputTotals& totals() const { return totals_; }
+  // The code objects that were mapped meanwhile.
+  BuildIds& files() { return files_; }
+  const BuildIds& files() const { return files_; }
 
  private:
-  Flight(OutputSettings output, EventSet& events) : output_(std::move(output)), events_(&events) {}
+  Flight(OutputSettings output, EventSet& events) : output_(std::move(output)), events_(&events) {
+    counts_.want_tasks = true;
+  }
   // What the rings hold within the window, oldest first.
   base::Result<std::string> copy_rings();
   uint64_t window_begin() const;
@@ -86,6 +91,8 @@ class Flight {
   std::optional<std::string> requested_;
   std::vector<std::string> snapshots_;
   RecordCounts counts_;
+  BuildIds files_;
+  uint64_t newest_written_ = 0;  // time of a sample
   OutputTotals totals_;
   double last_span_ = 0;
 };

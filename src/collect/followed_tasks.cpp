@@ -4,6 +4,9 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <iterator>
+
 #include "kernel/procfs.h"
 #include "kernel/users.h"
 
@@ -50,7 +53,7 @@ base::Status FollowedTasks::attach() {
 }
 
 std::map<pid_t, size_t> FollowedTasks::births_in_rings() const {
-  constexpr size_t kTidOffset = 16;   // header, pid, ppid, tid, ptid, time
+  constexpr size_t kTidOffset = 16;  // header, pid, ppid, tid, ptid, time
   constexpr size_t kTimeOffset = 24;
   std::map<pid_t, size_t> threads;
   const RingSet& rings = events_.rings();
@@ -97,6 +100,7 @@ void FollowedTasks::heard(std::span<const TaskIds> born, std::span<const TaskIds
 }
 
 void FollowedTasks::adopt(pid_t pid) {
+  known_.insert(pid);
   attached_.insert(pid);
   processes_.insert(pid);
   watch(pid);
@@ -115,6 +119,7 @@ base::Result<size_t> FollowedTasks::attach_new_threads(pid_t pid) {
     TEPHRA_TRY(const bool alive, events_.attach_task(tid, has));
     if (!alive) continue;
     attached_.insert(tid);
+    known_.insert(pid);
     if (has == 0) ++found;
   }
   return found;
@@ -166,16 +171,21 @@ base::Status FollowedTasks::attach_user(uid_t user) {
   return {};
 }
 
-base::Status FollowedTasks::follow() {
-  if (!scans_) return {};
+base::Result<std::vector<pid_t>> FollowedTasks::follow() {
+  std::vector<pid_t> fresh;
+  if (!scans_) return fresh;
   events_.close_ended();
-  std::erase_if(processes_, [](pid_t pid) { return !kernel::process_exists(pid); });
+  const auto gone = [](pid_t pid) { return !kernel::process_exists(pid); };
+  std::erase_if(processes_, gone);
+  std::erase_if(known_, gone);
+  const std::set<pid_t> before = known_;
   for (const pid_t pid : processes_) {
     TEPHRA_TRY([[maybe_unused]] const size_t found, attach_new_threads(pid));
   }
   if (target_.user) TEPHRA_CHECK_OK(attach_user(*target_.user));
   events_.forget_opening();
-  return {};
+  std::set_difference(known_.begin(), known_.end(), before.begin(), before.end(), std::back_inserter(fresh));
+  return fresh;
 }
 
 void FollowedTasks::watch(pid_t pid) {

@@ -29,8 +29,9 @@ class FollowedTasks {
   base::Status attach();
   // A program of ours, to whose first thread the events are attached already.
   void adopt(pid_t pid);
-  // Attaches to what has started since and was not reached; a no-op unless it scans.
-  base::Status follow();
+  // Attaches to what has started since and was not reached; a no-op unless it scans. The processes that are new: no
+  // record has told about them yet.
+  base::Result<std::vector<pid_t>> follow();
 
   bool scans() const { return scans_; }
   // Told of tasks whose birth and end were recorded: the born ones have their parent's events.
@@ -62,7 +63,8 @@ class FollowedTasks {
   bool inherits_;
   bool scans_;
   Note note_;
-  std::set<pid_t> processes_;
+  std::set<pid_t> processes_;  // whose threads are looked for
+  std::set<pid_t> known_;      // processes that were attached to
   std::set<pid_t> attached_;  // threads
   std::set<pid_t> born_;      // threads that inherited
   std::vector<Watched> watched_;

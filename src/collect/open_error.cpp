@@ -138,9 +138,10 @@ base::Error explain_settings(const PlannedEvent& event) {
 }  // namespace
 
 std::string kernel_code_fix() {
-  return fmt::format("For kernel code run as root or with CAP_PERFMON ({}), or have root run 'sysctl "
-                     "kernel.perf_event_paranoid=1'.",
-                     kGrant);
+  return fmt::format(
+      "For kernel code run as root or with CAP_PERFMON ({}), or have root run 'sysctl "
+      "kernel.perf_event_paranoid=1'.",
+      kGrant);
 }
 
 base::Error explain_open(const PlannedEvent& event, const EventScope& scope, int error_number) {

@@ -11,6 +11,7 @@
 #include <chrono>
 #include <cmath>
 
+#include "base/clock.h"
 #include "collect/control.h"
 #include "collect/elf_build_id.h"
 #include "collect/event_set.h"
@@ -48,9 +49,11 @@ class Recorder {
   base::Status prepare();
   base::Status open_events();
   base::Status attach_cgroups();
+  uint64_t usual_ring_bytes() const;
   base::Status open_output();
   base::Status describe_existing(Synthesizer& existing) const;
   base::Status synthesize();
+  base::Status tell(base::Bytes records);
   bool start_program();
 
   base::Status loop();
@@ -63,6 +66,7 @@ class Recorder {
   base::Status drain();
   base::Status follow_tasks();
   base::Status rotate();
+  void reserve_tail();
   void tick();
   void check_end();
 
@@ -94,12 +98,19 @@ class Recorder {
   Note noter() const {
     return [this](const std::string& text) { note(text); };
   }
+  std::chrono::milliseconds tick_length() const {
+    const bool looks_often = tasks_ && tasks_->scans() && !options_.target.user;
+    return looks_often ? kTickWhenScanning : kTick;
+  }
   double elapsed() const { return std::chrono::duration<double>(Clock::now() - started_).count(); }
 
   const RecordOptions& options_;
   const OnProgress& on_progress_;
   const kernel::AttrSupport support_;
   const RunMeter meter_;
+  RunMeter file_meter_;  // since the current file was begun
+  uint64_t lost_before_file_ = 0;
+  uint64_t late_before_file_ = 0;
   std::vector<kernel::EventSpec> specs_;
   std::optional<kernel::SignalInbox> inbox_;
   std::optional<Control> control_;
@@ -107,6 +118,7 @@ class Recorder {
   mutable std::optional<EventSet> events_;
   std::optional<FollowedTasks> tasks_;
   std::optional<RecordingOutput> output_;  // without a flight recorder
+  std::optional<SideBandKeeper> keeper_;   // with rotation: what the next file has to begin with
   std::optional<RingDrain> drain_;
   std::optional<Flight> flight_;
   model::BuildId kernel_id_;
@@ -135,7 +147,7 @@ base::Result<RecordSummary> Recorder::run() {
   if (output_) {
     if (auto status = output_->publish(); !status) return salvage(std::move(status).error());
   }
-  next_tick_ = Clock::now() + kTick;
+  next_tick_ = Clock::now() + tick_length();
   if (auto status = loop(); !status) return salvage(std::move(status).error());
   if (auto status = flight_ ? conclude_flight() : conclude(); !status) return salvage(std::move(status).error());
   end_program();
@@ -170,8 +182,7 @@ base::Status Recorder::open_events() {
   auto plan = plan_events(specs_, target, settings, support_, noter());
   const bool inherits = plan.back().attr.inherit;
   events_.emplace(std::move(plan), support_, noter());
-  const uint64_t usual = options_.flight ? kDefaultFlightBytes : kDefaultRingBytes;
-  const RingSet::Size size{options_.ring_bytes.value_or(usual), options_.ring_bytes.has_value()};
+  const RingSet::Size size{options_.ring_bytes.value_or(usual_ring_bytes()), options_.ring_bytes.has_value()};
   TEPHRA_CHECK_OK(
       events_->open_rings(target.cpus.empty() ? kernel::online_cpus() : target.cpus, target.whole_cpus(), size));
   if (!target.cgroups.empty()) return attach_cgroups();
@@ -179,10 +190,21 @@ base::Status Recorder::open_events() {
   if (target.records_program()) {
     TEPHRA_TRY(const bool alive, events_->attach_task(program_->pid()));
     if (!alive) return base::failed("cannot record", target.command[0], "it was killed before it started");
+    if (inherits || !target.inherit) return {};
+    tasks_.emplace(target, *events_, inherits, noter());
+    tasks_->adopt(program_->pid());
     return {};
   }
   tasks_.emplace(target, *events_, inherits, noter());
   return tasks_->attach();
+}
+
+// Where many threads write to a ring, exchanging it for a larger one takes too long: they begin with more.
+uint64_t Recorder::usual_ring_bytes() const {
+  if (options_.flight) return kDefaultFlightBytes;
+  size_t threads = options_.target.threads.size();
+  for (const pid_t pid : options_.target.processes) threads += kernel::thread_count(pid);
+  return threads > 1 || options_.target.user ? 4 * kDefaultRingBytes : kDefaultRingBytes;
 }
 
 base::Status Recorder::attach_cgroups() {
@@ -213,13 +235,19 @@ base::Status Recorder::open_output() {
     const bool keys = !program_;
     TEPHRA_TRY(auto flight, Flight::open(*options_.flight, keys, options_.output, *events_));
     flight_.emplace(std::move(flight));
-    Synthesizer existing(synthesis(), [this](base::Bytes bytes) { return flight_->keep(bytes); });
-    return describe_existing(existing);
+    Synthesizer existing(synthesis(), [this](base::Bytes bytes) { return tell(bytes); });
+    TEPHRA_CHECK_OK(describe_existing(existing));
+    flight_->files() = existing.build_ids();
+    return {};
   }
   TEPHRA_TRY(auto output, RecordingOutput::create(options_.output, events_->file_events(), first_features()));
   output_.emplace(std::move(output));
   drain_.emplace(*events_, *output_, !options_.ring_bytes, noter());
   drain_->counts().want_tasks = tasks_ && tasks_->scans();
+  if (tasks_ && tasks_->scans() && output_->is_pipe()) {
+    note("a stream cannot tell of events on threads that are found later: their samples have no event");
+  }
+  if (output_->rotates()) drain_->keep_side_band(&keeper_.emplace());
   return synthesize();
 }
 
@@ -236,16 +264,18 @@ base::Status Recorder::describe_existing(Synthesizer& existing) const {
 }
 
 base::Status Recorder::synthesize() {
-  Synthesizer existing(synthesis(), [this](base::Bytes bytes) { return output_->append(bytes); });
+  Synthesizer existing(synthesis(), [this](base::Bytes bytes) { return tell(bytes); });
   TEPHRA_CHECK_OK(describe_existing(existing));
   drain_->files() = existing.build_ids();
+  reserve_tail();
   return output_->end_round();
 }
 
 // False: it could not be started.
 bool Recorder::start_program() {
   if (options_.delay_s && *options_.delay_s >= 0) {
-    enable_at_ = started_ + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(*options_.delay_s));
+    enable_at_ =
+        started_ + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(*options_.delay_s));
   }
   if (!options_.target.records_program() && !starts_later()) events_->enable();
   if (program_) start_error_ = program_->start();
@@ -335,6 +365,7 @@ base::Status Recorder::hear_control() {
       case ControlCommand::Kind::kEnable:
       case ControlCommand::Kind::kDisable: {
         const bool on = command.kind == ControlCommand::Kind::kEnable;
+        enable_at_.reset();
         if (!command.argument.empty()) {
           if (!events_->enable_only(command.argument, on)) note("no such event to control: " + command.argument);
         } else if (on) {
@@ -351,8 +382,12 @@ base::Status Recorder::hear_control() {
         if (flight_) {
           flight_->request("control command");
           TEPHRA_CHECK_OK(hear_flight());
+        } else if (output_->rotates()) {
+          rotate_now_ = true;
+          TEPHRA_CHECK_OK(drain_->pass());
+          TEPHRA_CHECK_OK(rotate());
         } else {
-          rotate_now_ = output_->rotates();
+          note("nothing to take a snapshot of: that needs --overwrite or --switch-output");
         }
         break;
       case ControlCommand::Kind::kStop:
@@ -377,8 +412,13 @@ base::Status Recorder::drain() {
 base::Status Recorder::hear_flight() {
   const auto why = flight_->wanted();
   if (!why) return {};
-  TEPHRA_TRY(const std::string path, flight_->write_snapshot(first_features(), last_features()));
-  note(fmt::format("snapshot of the last {:.1f} s: {} ({})", flight_->last_span(), path, *why));
+  // A disk that is full for a moment must not end the watch.
+  const auto path = flight_->write_snapshot(first_features(), last_features());
+  if (!path) {
+    note(path.error().message());
+    return {};
+  }
+  note(fmt::format("snapshot of the last {:.1f} s: {} ({})", flight_->last_span(), *path, *why));
   if (snapshots_done()) stop_ = true;
   return {};
 }
@@ -394,7 +434,20 @@ base::Status Recorder::follow_tasks() {
   tasks_->heard(seen.born, seen.ended);
   seen.born.clear();
   seen.ended.clear();
-  return tasks_->follow();
+  Synthesizer::Settings settings = synthesis();
+  settings.time = base::monotonic_ns();
+  TEPHRA_TRY(const auto fresh, tasks_->follow());
+  if (fresh.empty()) return {};
+  Synthesizer existing(settings, [this](base::Bytes bytes) { return tell(bytes); });
+  for (const pid_t pid : fresh) TEPHRA_CHECK_OK(existing.add_process(pid));
+  return existing.flush();
+}
+
+// A record of our own making, for this file and those that follow.
+base::Status Recorder::tell(base::Bytes records) {
+  if (flight_) return flight_->keep(records);
+  if (keeper_) keeper_->take(records);
+  return output_->append(records);
 }
 
 base::Status Recorder::rotate() {
@@ -402,21 +455,35 @@ base::Status Recorder::rotate() {
   rotate_now_ = false;
   TEPHRA_CHECK_OK(finish_file());
   note("switched to a new file; the last is " + output_->last_path());
+  // From here on what is told about the file is told about the new one.
+  file_meter_ = RunMeter();
+  lost_before_file_ = drain_->counts().lost;
+  late_before_file_ = drain_->late_writes();
+  const uint64_t last_time = std::exchange(drain_->counts().last_time, 0);
+  drain_->counts().first_time = 0;
   TEPHRA_CHECK_OK(output_->begin_next(events_->file_events(), first_features()));
-  TEPHRA_CHECK_OK(synthesize());
+  // Samples that come now may be of processes that have ended since, so the file begins with all that was told.
+  keeper_->forget_before(last_time);
+  TEPHRA_CHECK_OK(keeper_->write_to([this](base::Bytes bytes) { return output_->append(bytes); }));
+  reserve_tail();
+  TEPHRA_CHECK_OK(output_->end_round());
   return output_->publish();
 }
 
+// The size limit must leave room for what is written last.
+void Recorder::reserve_tail() {
+  if (!options_.output.max_bytes) return;
+  uint64_t tail = 0;
+  for (const Feature& feature : last_features()) tail += feature.content.size() + 8;
+  for (const FileEvent& event : events_->file_events()) tail += event.ids.size() * 8 + 2 * kernel::kAttrSize;
+  output_->reserve_tail(tail);
+}
+
 void Recorder::tick() {
-  const bool looks_often = tasks_ && tasks_->scans() && !options_.target.user;
-  next_tick_ = Clock::now() + (looks_often ? kTickWhenScanning : kTick);
+  next_tick_ = Clock::now() + tick_length();
   if (flight_) flight_->forget_old();
   if (output_ && output_->reader_gone()) stop_ = true;
-  if (output_ && options_.output.max_bytes) {
-    uint64_t tail = 0;
-    for (const Feature& feature : last_features()) tail += feature.content.size() + 8;
-    output_->reserve_tail(tail);
-  }
+  if (output_) reserve_tail();
   if (!on_progress_) return;
   Progress progress{elapsed(), counts().samples, counts().lost, output_ ? output_->bytes() : 0};
   progress.flight = flight_.has_value();
@@ -427,21 +494,21 @@ void Recorder::tick() {
 stream::RecorderFacts Recorder::facts() const {
   stream::RecorderFacts facts;
   facts.recorder_pid = ::getpid();
-  facts.recorder_cpu_seconds = meter_.own_cpu_seconds();
+  facts.recorder_cpu_seconds = file_meter_.own_cpu_seconds();
   facts.wakeups = wakeups_;
-  facts.steal_seconds = meter_.steal_seconds(cpus());
-  facts.cpu_seconds_total = meter_.cpu_seconds(cpus());
+  facts.steal_seconds = file_meter_.steal_seconds(cpus());
+  facts.cpu_seconds_total = file_meter_.cpu_seconds(cpus());
   if (drain_) {
-    facts.lost_ring_full = drain_->counts().lost;
-    facts.late_writes = drain_->late_writes();
+    facts.lost_ring_full = drain_->counts().lost - lost_before_file_;
+    facts.late_writes = drain_->late_writes() - late_before_file_;
   }
   return facts;
 }
 
 std::vector<Feature> Recorder::last_features() const {
   std::vector<Feature> features{recorder_facts_feature(facts())};
+  features.push_back(build_id_feature(kernel_id_, flight_ ? flight_->files() : drain_->files()));
   if (flight_) return features;
-  features.push_back(build_id_feature(kernel_id_, drain_->files()));
   const RecordCounts& seen = counts();
   if (seen.samples > 0) features.push_back(sample_time_feature(seen.first_time, seen.last_time));
   return features;
@@ -468,9 +535,10 @@ base::Status Recorder::tell_last_losses() {
 void Recorder::tell_shared_counters() const {
   for (const auto& [name, share] : events_->shared_counters()) {
     if (share == 0) {
-      note(fmt::format("{} was never on a counter: other events, or the NMI watchdog ('sysctl kernel.nmi_watchdog=0'), "
-                       "hold those it needs",
-                       name));
+      note(
+          fmt::format("{} was never on a counter: other events, or the NMI watchdog ('sysctl kernel.nmi_watchdog=0'), "
+                      "hold those it needs",
+                      name));
     } else {
       note(fmt::format("{} was on a counter {:.0f} % of the time: there are more events than counters", name,
                        100 * share));
@@ -482,7 +550,7 @@ base::Status Recorder::conclude() {
   events_->disable();
   seconds_ = elapsed();
   tell_shared_counters();
-  TEPHRA_CHECK_OK(drain_->pass());
+  TEPHRA_CHECK_OK(drain_->last_pass());
   TEPHRA_CHECK_OK(tell_last_losses());
   TEPHRA_CHECK_OK(finish_file());
   if (on_progress_) on_progress_({.finished = true});

@@ -24,15 +24,15 @@ struct RecordOptions {
   SampleSettings sampling;
   std::optional<uint64_t> ring_bytes;  // per CPU, a power of two of at least a page; given: exactly that or an error
   OutputSettings output;
-  std::optional<double> duration_s;                 // then the recording ends, and a program we started gets SIGTERM
-  std::optional<double> delay_s;                    // events are off so long; negative: until a control command
+  std::optional<double> duration_s;  // then the recording ends, and a program we started gets SIGTERM
+  std::optional<double> delay_s;     // events are off so long; negative: until a control command
   std::optional<FlightSettings> flight;
   std::string control;                              // "fifo:CTL[,ACK]" or "fd:CTL[,ACK]"; empty: none
   std::vector<std::string> command_line;            // stored in the file
   std::function<void(const std::string&)> on_note;  // told of choices and fallbacks, one line each; may be empty
 };
 
-// Told about once a second and at the end.
+// Told once a second or more often, and at the end.
 struct Progress {
   double seconds = 0;
   uint64_t samples = 0;
@@ -45,17 +45,17 @@ struct Progress {
 
 struct RecordSummary {
   uint64_t samples = 0;
-  uint64_t lost = 0;           // records the kernel found no room for
-  uint64_t throttled = 0;      // times the kernel paused an event that fired too often
-  uint64_t late_writes = 0;    // times the output took so long that rings could fill
-  uint64_t rings_grown = 0;    // times a ring was exchanged for a larger one
-  uint64_t wakeups = 0;        // times the recorder was woken
-  size_t ring_bytes = 0;       // of one ring at the end
-  size_t cpus = 0;             // that were recorded
+  uint64_t lost = 0;         // records the kernel found no room for
+  uint64_t throttled = 0;    // times the kernel paused an event that fired too often
+  uint64_t late_writes = 0;  // times the output took so long that rings could fill
+  uint64_t rings_grown = 0;  // times a ring was exchanged for a larger one
+  uint64_t wakeups = 0;      // times the recorder was woken
+  size_t ring_bytes = 0;     // of one ring at the end
+  size_t cpus = 0;           // that were recorded
   OutputTotals output;
-  std::string path;            // of the file written last
+  std::string path;  // of the file written last
   std::vector<std::string> snapshots;
-  double seconds = 0;          // from the first event enabled to the last disabled
+  double seconds = 0;          // from the start to the last event disabled, a delay included
   double own_cpu_seconds = 0;  // what recording cost
   double steal_seconds = 0;    // CPU time that a hypervisor gave to others meanwhile, over the CPUs recorded
   std::string event_name;      // what was sampled, for example "cpu-clock and page-faults"
@@ -64,7 +64,7 @@ struct RecordSummary {
   bool target_exited = false;
   pid_t program_pid = 0;   // of the program we started
   int program_status = 0;  // as a shell shows it; 0 without a program
-  int start_error = 0;     // errno when the program could not be started: nothing was recorded, no file was made
+  int start_error = 0;     // errno when the program could not be started: nothing was recorded, no file is left
 };
 
 using OnProgress = std::function<void(const Progress&)>;

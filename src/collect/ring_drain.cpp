@@ -39,6 +39,20 @@ RingDrain::RingDrain(EventSet& events, RecordingOutput& output, bool may_grow, N
     : events_(events), output_(output), may_grow_(may_grow), note_(std::move(note)) {}
 
 base::Status RingDrain::pass() {
+  TEPHRA_CHECK_OK(take_all());
+  drop_empty_retired();
+  grow_full_rings();
+  warn_of_losses();
+  return output_.end_round();
+}
+
+base::Status RingDrain::last_pass() {
+  TEPHRA_CHECK_OK(take_all());
+  warn_of_losses();
+  return output_.end_round();
+}
+
+base::Status RingDrain::take_all() {
   RingSet& rings = events_.rings();
   for (RingSet::Retired& old : rings.retired()) {
     if (old.ring.pending().size() == 0)
@@ -52,17 +66,15 @@ base::Status RingDrain::pass() {
     if (waiting > kNearlyFull * static_cast<double>(ring.capacity())) nearly_full_.push_back(place);
     TEPHRA_CHECK_OK(take(ring));
   }
-  TEPHRA_CHECK_OK(flush());
-  drop_empty_retired();
-  grow_full_rings();
-  warn_of_losses();
-  return output_.end_round();
+  if (keeper_ != nullptr) keeper_->end_round();
+  return flush();
 }
 
 base::Status RingDrain::take(kernel::RingBuffer& ring) {
   const kernel::Pending pending = ring.pending();
   if (pending.size() == 0) return {};
   scan_records(pending, counts_, files_);
+  if (keeper_ != nullptr) keeper_->take(pending);
   for (const base::Bytes part : pending.parts) {
     if (!part.empty()) batch_.push_back({const_cast<std::byte*>(part.data()), part.size()});
   }

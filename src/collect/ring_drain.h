@@ -11,6 +11,7 @@
 #include "collect/features.h"
 #include "collect/recording_output.h"
 #include "collect/ring_scan.h"
+#include "collect/side_band_keeper.h"
 
 namespace tephra::collect {
 
@@ -22,9 +23,14 @@ class RingDrain {
   // once when records were lost.
   RingDrain(EventSet& events, RecordingOutput& output, bool may_grow, Note note);
 
+  // Also hands records about processes to `keeper`, for files that begin later.
+  void keep_side_band(SideBandKeeper* keeper) { keeper_ = keeper; }
+
   // One pass over all rings, then the end of a round: readers sort what lies between two ends of rounds, and rely on no
   // ring having been skipped.
   base::Status pass();
+  // The same when nothing more will come.
+  base::Status last_pass();
 
   RecordCounts& counts() { return counts_; }
   const RecordCounts& counts() const { return counts_; }
@@ -36,6 +42,7 @@ class RingDrain {
   uint64_t rings_grown() const { return rings_grown_; }
 
  private:
+  base::Status take_all();
   base::Status take(kernel::RingBuffer& ring);
   base::Status flush();
   void grow_full_rings();
@@ -45,6 +52,7 @@ class RingDrain {
   EventSet& events_;
   RecordingOutput& output_;
   bool may_grow_;
+  SideBandKeeper* keeper_ = nullptr;
   Note note_;
   RecordCounts counts_;
   BuildIds files_;

@@ -45,7 +45,8 @@ class RingSet {
   const kernel::RingBuffer& ring(size_t place) const { return slots_[place].ring; }
 
   // Exchanges a ring for one of twice the size. `redirect` lets every event that writes to it write to the ring of
-  // another descriptor instead; false undoes it all. The old ring becomes one of retired(). False: it may not grow.
+  // another descriptor instead; where it fails, it is asked to go back. The ring that is not used any more becomes one
+  // of retired(). False: it may not grow.
   bool grow(size_t place, const std::function<bool(int fd)>& redirect);
 
   // Rings that were exchanged and may still hold records.

@@ -31,7 +31,8 @@ std::vector<double> steal_by_cpu() {
 
 }  // namespace
 
-RunMeter::RunMeter() : own_before_(process_cpu_seconds()), steal_before_(steal_by_cpu()), begun_ns_(base::monotonic_ns()) {}
+RunMeter::RunMeter()
+    : own_before_(process_cpu_seconds()), steal_before_(steal_by_cpu()), begun_ns_(base::monotonic_ns()) {}
 
 double RunMeter::own_cpu_seconds() const { return process_cpu_seconds() - own_before_; }
 
@@ -41,7 +42,8 @@ double RunMeter::steal_seconds(const std::vector<int>& cpus) const {
   for (const int cpu : cpus) {
     const auto place = static_cast<size_t>(cpu);
     // A CPU that came online meanwhile has no earlier reading.
-    if (place < steal.size() && place < steal_before_.size()) total += std::max(0.0, steal[place] - steal_before_[place]);
+    if (place < steal.size() && place < steal_before_.size())
+      total += std::max(0.0, steal[place] - steal_before_[place]);
   }
   return total;
 }

@@ -10,6 +10,7 @@
 #include <charconv>
 #include <memory>
 
+#include "base/clock.h"
 #include "base/file.h"
 #include "kernel/procfs.h"
 

@@ -74,9 +74,9 @@ base::FileDescriptor open_mapped_file(pid_t pid, const kernel::MemoryMap& map) {
 Synthesizer::Synthesizer(const Settings& settings, std::function<base::Status(base::Bytes)> write)
     : settings_(settings), write_(std::move(write)), vdso_(vdso_build_id()) {}
 
-void Synthesizer::put_record(uint32_t type, uint16_t misc, std::string_view body, pid_t pid, pid_t tid, uint64_t time) {
+void Synthesizer::put_record(uint32_t type, uint16_t misc, std::string_view body, pid_t pid, pid_t tid) {
   SampleIdTrailer trailer;
-  trailer.time = time;
+  trailer.time = settings_.time;
   trailer.pid = static_cast<uint32_t>(pid);
   trailer.tid = static_cast<uint32_t>(tid);
   trailer.identifier = settings_.identifier;
@@ -203,7 +203,8 @@ void Synthesizer::add_lost(uint64_t count, uint64_t time) {
   std::string body;
   put(body, settings_.identifier);
   put(body, count);
-  put_record(PERF_RECORD_LOST, 0, body, 0, 0, time);
+  settings_.time = time;
+  put_record(PERF_RECORD_LOST, 0, body, 0, 0);
 }
 
 base::Status Synthesizer::flush_when_full() { return pending_.size() < kBlockBytes ? base::Status() : flush(); }

@@ -17,13 +17,14 @@
 namespace tephra::collect {
 
 // Makes the records that tell a reader what existed before the recording: the kernel, processes, their threads and
-// executable mappings, all at time 0. Processes may vanish meanwhile and names may be any bytes.
+// executable mappings. Processes may vanish meanwhile and names may be any bytes.
 class Synthesizer {
  public:
   struct Settings {
     uint64_t identifier = 0;  // the event id the records carry
     bool data_maps = false;   // files mapped without code are told too
     bool build_ids = true;    // mappings carry build ids; else device and inode
+    uint64_t time = 0;        // since when it was so; 0: since before the recording
   };
   // Finished records go to `write` in blocks.
   Synthesizer(const Settings& settings, std::function<base::Status(base::Bytes)> write);
@@ -44,7 +45,7 @@ class Synthesizer {
   const BuildIds& build_ids() const { return files_; }
 
  private:
-  void put_record(uint32_t type, uint16_t misc, std::string_view body, pid_t pid, pid_t tid, uint64_t time = 0);
+  void put_record(uint32_t type, uint16_t misc, std::string_view body, pid_t pid, pid_t tid);
   void put_task(pid_t tid, const kernel::TaskStatus& task);
   void put_maps(pid_t pid);
   void put_map(pid_t pid, const kernel::MemoryMap& map);

@@ -137,7 +137,8 @@ int exit_status_of(int wait_status) {
 base::Result<SignalInbox> SignalInbox::open(bool with_user_signal) {
   const sigset_t set = inbox_signals(with_user_signal);
   SignalInbox inbox;
-  if (::pthread_sigmask(SIG_BLOCK, &set, &inbox.before_) != 0) return base::system_error("cannot block signals", "", errno);
+  if (::pthread_sigmask(SIG_BLOCK, &set, &inbox.before_) != 0)
+    return base::system_error("cannot block signals", "", errno);
   inbox.fd_.reset(::signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK));
   if (!inbox.fd_) return base::system_error("cannot wait for signals", "", errno);
   return inbox;

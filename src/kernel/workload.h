@@ -17,7 +17,7 @@ namespace tephra::kernel {
 class Workload {
  public:
   struct Settings {
-    sigset_t mask{};              // the signals it has blocked
+    sigset_t mask{};               // the signals it has blocked
     bool output_to_error = false;  // its standard output goes to standard error, since ours is needed
   };
   // Forks. `arguments` has at least the program's name, looked up in PATH.
