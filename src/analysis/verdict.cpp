@@ -300,7 +300,7 @@ class Advisor {
       if (count(reason) > 0) add(badness, share(count(reason), findings_.frames), problem, fix);
     };
     because(Reason::kernel_symbols_hidden, "kernel functions have no names because their addresses are hidden",
-            "Run as root, or: sysctl kernel.kptr_restrict=0.");
+            "Run as root or with CAP_SYSLOG, or: sysctl kernel.kptr_restrict=0 kernel.perf_event_paranoid=1.");
     because(Reason::kernel_mismatch,
             "kernel functions have no names because the recording is of another kernel or boot",
             "Read the recording on the machine, and in the boot, that made it.");

@@ -55,6 +55,10 @@ std::string with_separators(uint64_t number) {
   return text;
 }
 
+std::string counted(uint64_t number, std::string_view thing) {
+  return fmt::format("{} {}{}", number, thing, number == 1 ? "" : "s");
+}
+
 std::string percent(uint64_t part, uint64_t whole) {
   const double share = whole == 0 ? 0.0 : 100.0 * static_cast<double>(part) / static_cast<double>(whole);
   return fmt::format("{:.2f}%", share);

@@ -16,6 +16,9 @@ std::string with_separators(uint64_t number);
 // part/whole of one hundred with two decimals, "73.21%"; zero of zero is "0.00%".
 std::string percent(uint64_t part, uint64_t whole);
 
+// "1 sample", "2 samples".
+std::string counted(uint64_t number, std::string_view thing);
+
 // Three significant digits in powers of 1024: "512 B", "1.50 KiB", "23.4 MiB".
 std::string bytes_text(uint64_t bytes);
 

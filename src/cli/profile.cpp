@@ -47,8 +47,8 @@ struct Flags {
   std::string command;
   std::string delay;
   std::vector<std::string> events;
-  std::optional<double> seconds;
-  std::string frequency = "99";
+  std::string seconds;
+  std::string frequency;
   std::string period;
   std::string folder = "tephra-out";
   InputOptions input;
@@ -57,7 +57,7 @@ struct Flags {
 void declare(CLI::App& parser, Flags& flags) {
   parser.add_option("-t,--type", flags.type, "what to profile: cpu (default)")->type_name("TYPE");
   flags.target.declare(parser);
-  parser.add_option("--tid", flags.target.threads, "running threads")->type_name("TID[,TID]");
+  joined(parser.add_option("--tid", flags.target.threads, "running threads"))->type_name("TID[,TID]");
   parser.add_option("-c,--command", flags.command, "a command line for the shell")->type_name("COMMAND");
   parser.add_option("-d,--duration", flags.seconds, "how long (30 for what already runs; a program: to its end)")
       ->type_name("SECONDS");
@@ -92,18 +92,20 @@ base::Result<collect::RecordOptions> record_options(const Flags& flags, std::vec
     TEPHRA_TRY(options.delay_s, delay_of(flags.delay));
     if (*options.delay_s < 0) return base::usage_error("not a delay", flags.delay, "", "Write milliseconds.");
   }
+  if (!flags.period.empty() && !flags.frequency.empty()) {
+    return base::usage_error("-f and --period cannot be used together", "", "", "One is a rate, the other a count.");
+  }
   if (flags.period.empty()) {
-    TEPHRA_TRY(options.sampling.frequency, frequency_of(flags.frequency, "-f"));
+    TEPHRA_TRY(options.sampling.frequency, frequency_of(flags.frequency.empty() ? "99" : flags.frequency, "-f"));
   } else {
     TEPHRA_TRY(options.sampling.period, period_of(flags.period, "--period"));
   }
   options.sampling.call_graph = collect::CallGraph::kFramePointers;
-  if (flags.seconds && !(*flags.seconds > 0 && *flags.seconds < 1e9)) {
-    return base::usage_error("not a duration", fmt::format("{}", *flags.seconds), "",
-                             "Write seconds, for example -d 30.");
+  if (!flags.seconds.empty()) {
+    TEPHRA_TRY(options.duration_s, seconds_of(flags.seconds, "-d"));
+  } else if (options.target.command.empty()) {
+    options.duration_s = kDefaultSeconds;
   }
-  options.duration_s = flags.seconds;
-  if (options.target.command.empty() && !flags.seconds) options.duration_s = kDefaultSeconds;
   return options;
 }
 
@@ -264,8 +266,7 @@ base::Result<int> record_and_draw(const collect::RecordOptions& options, const F
   const bool bad = flags.input.strict && input->verdict.grade != analysis::Grade::kGood;
   if (bad) return kExitBadVerdict;
   // A program that was ended because the profile was done did not fail.
-  const bool done_early =
-      recorded->summary.interrupted || (options.duration_s && recorded->summary.seconds >= *options.duration_s * 0.99);
+  const bool done_early = recorded->summary.interrupted || recorded->summary.done_early;
   return done_early ? kExitDone : recorded->summary.program_status;
 }
 

@@ -32,25 +32,34 @@ void print_losses(const collect::RecordSummary& summary) {
   }
   if (summary.throttled > 0) {
     fmt::print(stderr,
-               "tephra: the kernel paused sampling {} times: events came faster than its limit, {} a second (sysctl "
+               "tephra: the kernel paused sampling {}: events came faster than its limit, {} a second (sysctl "
                "kernel.perf_event_max_sample_rate)\n",
-               summary.throttled, kernel::max_sample_rate());
+               base::counted(summary.throttled, "time"), kernel::max_sample_rate());
   }
   if (summary.late_writes > 0) {
-    fmt::print(stderr, "tephra: the disk was late {} times\n", summary.late_writes);
+    fmt::print(stderr, "tephra: the disk was late {}\n", base::counted(summary.late_writes, "time"));
   }
 }
 
 void print_cost(const collect::RecordSummary& summary) {
-  const double seconds = std::max(summary.seconds, 1e-3);
+  const double seconds = summary.seconds;
+  if (seconds < 0.5) {  // rates would say little
+    fmt::print(stderr, "tephra: recording took {:.3f} s of CPU and {}\n", summary.own_cpu_seconds,
+               base::counted(summary.wakeups, "wake-up"));
+    return;
+  }
   fmt::print(stderr,
-             "tephra: recording took {:.3f} s of CPU ({:.2f} % of one), {}/s, {:.1f} wake-ups a second, in {} rounds\n",
+             "tephra: recording took {:.3f} s of CPU ({:.2f} % of one), {}/s, {:.1f} wake-ups a second\n",
              summary.own_cpu_seconds, 100 * summary.own_cpu_seconds / seconds,
              base::bytes_text(static_cast<uint64_t>(static_cast<double>(summary.output.bytes_written) / seconds)),
-             static_cast<double>(summary.wakeups) / seconds, summary.output.rounds);
+             static_cast<double>(summary.wakeups) / seconds);
+}
+
+void print_details(const collect::RecordSummary& summary) {
+  fmt::print(stderr, "tephra: {}, rings of {}\n", base::counted(summary.output.rounds, "round"),
+             base::bytes_text(summary.ring_bytes));
   if (summary.rings_grown > 0) {
-    fmt::print(stderr, "tephra: rings grew {} times, to {}\n", summary.rings_grown,
-               base::bytes_text(summary.ring_bytes));
+    fmt::print(stderr, "tephra: rings grew {}\n", base::counted(summary.rings_grown, "time"));
   }
   if (summary.output.packed_bytes > 0 && summary.output.packed_bytes < summary.output.ring_bytes) {
     fmt::print(stderr, "tephra: {} became {}\n", base::bytes_text(summary.output.ring_bytes),
@@ -66,17 +75,23 @@ std::string where(const collect::RecordSummary& summary) {
 }
 
 void print_summary(const collect::RecordSummary& summary, bool verbose) {
-  fmt::print(stderr, "tephra: recorded {} samples of {} in {:.1f} s, {} lost, to {} ({})\n", summary.samples,
-             summary.event_name, summary.seconds, summary.lost, where(summary),
+  fmt::print(stderr, "tephra: recorded {} of {} in {:.1f} s, {} lost, to {} ({})\n",
+             base::counted(summary.samples, "sample"), summary.event_name, summary.seconds, summary.lost, where(summary),
              base::bytes_text(summary.output.bytes_kept));
-  if (summary.full) fmt::print(stderr, "tephra: the size limit ended the recording\n");
+  if (summary.full) {
+    fmt::print(stderr, "tephra: the size limit ended the recording; it left no room for {} more\n",
+               base::counted(summary.beyond_limit, "sample"));
+  }
+  if (summary.reader_gone) fmt::print(stderr, "tephra: whoever read the recording went away, which ended it\n");
   print_losses(summary);
   const double cpu_seconds = summary.seconds * static_cast<double>(std::max<size_t>(summary.cpus, 1));
-  if (summary.steal_seconds > 0.005 * cpu_seconds) {
+  // The kernel counts it in ticks, which say nothing about short times.
+  if (summary.seconds >= 1 && summary.steal_seconds > 0.005 * cpu_seconds) {
     fmt::print(stderr, "tephra: the hypervisor took {:.1f} % of CPU time meanwhile (steal)\n",
-               100 * summary.steal_seconds / std::max(cpu_seconds, 1e-3));
+               std::min(100.0, 100 * summary.steal_seconds / cpu_seconds));
   }
-  if (verbose) print_cost(summary);
+  print_cost(summary);
+  if (verbose) print_details(summary);
 }
 
 base::Result<int> record(const collect::RecordOptions& options, const RecordFlags& flags) {
@@ -84,7 +99,8 @@ base::Result<int> record(const collect::RecordOptions& options, const RecordFlag
   if (!summary) return own_failure(options.target, summary.error());
   if (summary->start_error != 0) return report_start_error(options.target, *summary);
   if (!flags.quiet) print_summary(*summary, flags.verbose);
-  return summary->program_status;
+  // A program that was ended because all was recorded did not fail.
+  return summary->done_early ? kExitDone : summary->program_status;
 }
 
 base::Result<int> run_record(std::span<const std::string> arguments) {

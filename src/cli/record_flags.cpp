@@ -161,18 +161,13 @@ base::Status set_events(const CLI::App& parser, const RecordFlags& flags, Record
   return {};
 }
 
-base::Result<double> seconds_of(const std::string& text, const char* option) {
-  double seconds = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), seconds);
-  if (error == std::errc() && end == text.data() + text.size() && seconds > 0 && seconds < 1e9) return seconds;
-  if (auto parsed = base::parse_duration(text)) return parsed;
-  return base::usage_error("not a duration", text, "",
-                           fmt::format("Write seconds or a unit, for example {0} 30 or {0} 5m.", option));
-}
-
 base::Status set_times(const RecordFlags& flags, RecordOptions& options) {
   if (!flags.delay.empty()) {
     TEPHRA_TRY(options.delay_s, delay_of(flags.delay));
+    if (*options.delay_s < 0 && flags.control.empty()) {
+      return base::usage_error("-D -1 waits for a command", "", "and none can come",
+                               "Add --control fifo:PATH, or give milliseconds.");
+    }
   }
   if (!flags.duration.empty()) {
     TEPHRA_TRY(options.duration_s, seconds_of(flags.duration, "--duration"));
@@ -243,7 +238,7 @@ void RecordFlags::declare(CLI::App& parser) {
   };
   parser.option_defaults()->group("What is recorded");
   target.declare(parser);
-  parser.add_option("-t,--tid", target.threads, "running threads")->type_name("TID[,TID]");
+  joined(parser.add_option("-t,--tid", target.threads, "running threads"))->type_name("TID[,TID]");
   parser.add_option("-D,--delay", delay, "events stay off so long after the start; -1: until --control enables them")
       ->type_name("MS");
   parser.add_option("--duration", duration, "how long, in seconds or as 5m")->type_name("TIME");

@@ -10,6 +10,7 @@
 
 #include "base/units.h"
 #include "kernel/procfs.h"
+#include "kernel/tracefs.h"
 
 namespace tephra::cli {
 namespace {
@@ -31,8 +32,8 @@ size_t terminal_width() {
 
 std::string progress_text(const collect::Progress& progress) {
   if (progress.flight) {
-    return fmt::format("flight recorder: {:.0f} s, {} snapshots; s writes one, Ctrl-C ends", progress.seconds,
-                       progress.snapshots);
+    return fmt::format("flight recorder: {:.0f} s, {}; {}Ctrl-C ends", progress.seconds,
+                       base::counted(progress.snapshots, "snapshot"), progress.keys ? "s writes one, " : "");
   }
   return fmt::format("recording: {:.0f} s, {} samples, {} lost, {}", progress.seconds, progress.samples, progress.lost,
                      base::bytes_text(progress.bytes));
@@ -68,12 +69,13 @@ std::optional<uint64_t> whole_number(std::string_view text) {
 }
 
 base::Result<std::vector<pid_t>> id_list(std::string_view text, const char* option) {
+  const std::string_view whole = text;
   std::vector<pid_t> ids;
   for (;;) {
     const size_t comma = text.find(',');
     const auto id = whole_number(text.substr(0, comma));
     if (!id || *id == 0 || *id > 0x7fffffff) {
-      return base::usage_error("not a list of process numbers", std::string(text), "",
+      return base::usage_error("not a list of process numbers", std::string(whole), "",
                                fmt::format("Write for example {} 1234 or {} 1234,1240.", option, option));
     }
     ids.push_back(static_cast<pid_t>(*id));
@@ -112,7 +114,11 @@ base::Result<uint64_t> period_of(const std::string& text, const char* option) {
 }
 
 base::Status add_events(const std::string& list, std::vector<kernel::EventSpec>& events) {
+  const bool mounted = kernel::tracefs_is_mounted();
   TEPHRA_TRY(auto parsed, kernel::parse_events(list));
+  if (!mounted && kernel::tracefs_is_mounted()) {
+    fmt::print(stderr, "tephra: mounted tracefs at /sys/kernel/tracing, to read tracepoints\n");
+  }
   int groups = 0;
   for (const kernel::EventSpec& event : events) groups = std::max(groups, event.group + 1);
   for (kernel::EventSpec& event : parsed) {
@@ -130,6 +136,15 @@ base::Result<double> delay_of(const std::string& text) {
                              "Write milliseconds, for example -D 500; -1 waits for --control.");
   }
   return static_cast<double>(*milliseconds) / 1000;
+}
+
+base::Result<double> seconds_of(const std::string& text, const char* option) {
+  double seconds = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), seconds);
+  if (error == std::errc() && end == text.data() + text.size() && seconds > 0 && seconds < 1e9) return seconds;
+  if (auto parsed = base::parse_duration(text)) return parsed;
+  return base::usage_error("not a duration", text, "",
+                           fmt::format("Write seconds or a unit, for example {0} 30 or {0} 5m.", option));
 }
 
 std::function<void(const std::string&)> note_on_terminal() {

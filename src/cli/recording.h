@@ -44,6 +44,9 @@ base::Status add_events(const std::string& list, std::vector<kernel::EventSpec>&
 // Milliseconds as `record -D` takes them, in seconds; -1 stays -1.
 base::Result<double> delay_of(const std::string& text);
 
+// Seconds, or a time with its unit ("5m"); `option` is for the message.
+base::Result<double> seconds_of(const std::string& text, const char* option);
+
 // A line that is drawn anew each second, where standard error is a terminal.
 collect::OnProgress progress_on_terminal(bool quiet);
 // Prints a line, and where there is a progress line takes that one's place.

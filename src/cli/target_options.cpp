@@ -76,14 +76,18 @@ base::Status set_cpus(const std::string& text, collect::Target& target) {
 
 }  // namespace
 
+CLI::Option* joined(CLI::Option* option) {
+  return option->multi_option_policy(CLI::MultiOptionPolicy::Join)->delimiter(',')->allow_extra_args(false);
+}
+
 void TargetFlags::declare(CLI::App& parser) {
   parser.add_flag("-a,--all-cpus", all_cpus, "everything on the machine");
-  parser.add_option("-p,--pid", processes, "running processes, with their threads")->type_name("PID[,PID]");
+  joined(parser.add_option("-p,--pid", processes, "running processes, with their threads"))->type_name("PID[,PID]");
   parser.add_option("-u,--uid", user, "all processes of a user, by name or number")->type_name("USER");
-  parser.add_option("-G,--cgroup", cgroups, "all that runs in these control groups")->type_name("NAME[,NAME]");
+  joined(parser.add_option("-G,--cgroup", cgroups, "all that runs in these control groups"))->type_name("NAME[,NAME]");
   parser.add_option("--container", container, "all that runs in a container, by its id (or the start of it) or name")
       ->type_name("ID|NAME");
-  parser.add_option("-C,--cpu", cpus, "only on these CPUs, for example 0-3,8")->type_name("CPUS");
+  joined(parser.add_option("-C,--cpu", cpus, "only on these CPUs, for example 0-3,8"))->type_name("CPUS");
   parser.add_flag("-i,--no-inherit", no_inherit, "leave out child processes and new threads");
 }
 

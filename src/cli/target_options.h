@@ -26,6 +26,9 @@ struct TargetFlags {
   void declare(CLI::App& parser);
 };
 
+// An option that may be repeated, each time with one or more values: they are joined with commas.
+CLI::Option* joined(CLI::Option* option);
+
 // Looks up what the words name. `command` stands for itself, or beside another target tells how long; `thread_option`
 // is for messages.
 base::Result<collect::Target> find_target(const TargetFlags& flags, std::vector<std::string> command,

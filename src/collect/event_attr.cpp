@@ -94,13 +94,16 @@ void set_rate(perf_event_attr& attr, const kernel::EventSpec& event, const Sampl
   const auto period = own ? event.period : settings.period;
   const auto frequency = own ? event.frequency : settings.frequency;
   attr.freq = 0;
+  // With it in the sample and a fixed period, the kernel samples every single software event.
+  attr.sample_type |= PERF_SAMPLE_PERIOD;
   if (period) {
     attr.sample_period = *period;
+    attr.sample_type &= ~static_cast<uint64_t>(PERF_SAMPLE_PERIOD);
   } else if (frequency || !(event.tracepoint() || event.breakpoint())) {
     attr.freq = 1;
     attr.sample_freq = frequency.value_or(settings.default_frequency);
   } else {
-    attr.sample_period = 1;  // every hit
+    attr.sample_period = 1;  // every hit, with what it weighs
   }
 }
 

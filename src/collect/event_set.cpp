@@ -34,6 +34,10 @@ base::Status EventSet::open_rings(const std::vector<int>& cpus, bool whole_cpus,
 bool EventSet::without_kernel(PlannedEvent& event, int error_number) {
   if (error_number != EACCES && error_number != EPERM) return false;
   if (event.attr.exclude_kernel || event.spec.modes_given || kernel::privileges().may_profile_kernel()) return false;
+  // Nothing, or nothing of what was asked for, would be left.
+  const bool kernel_stacks_only = event.attr.exclude_callchain_user && !event.attr.exclude_callchain_kernel &&
+                                  (event.attr.sample_type & PERF_SAMPLE_STACK_USER) == 0;
+  if (event.attr.exclude_user || kernel_stacks_only) return false;
   event.attr.exclude_kernel = 1;
   event.attr.exclude_hv = 1;
   event.spec.name += ":u";

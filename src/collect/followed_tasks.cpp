@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <iterator>
 
+#include "kernel/privileges.h"
 #include "kernel/procfs.h"
 #include "kernel/users.h"
 
@@ -41,7 +42,23 @@ FollowedTasks::FollowedTasks(const Target& target, EventSet& events, bool inheri
       scans_(target.inherit && (!inherits || target.user.has_value())),
       note_(std::move(note)) {}
 
+// Told before the first is attached, with the number it takes.
+base::Status FollowedTasks::check_descriptors() const {
+  size_t threads = target_.threads.size();
+  for (const pid_t pid : target_.processes) threads += kernel::thread_count(pid);
+  const size_t needed = threads * events_.plan().size() * events_.rings().cpus().size() + 64;
+  const unsigned long allowed = kernel::open_file_limit();
+  if (needed <= allowed) return {};
+  return base::failed(fmt::format("cannot attach to {} threads", threads), "",
+                      fmt::format("that takes {} descriptors, one per event, thread and CPU, and {} are allowed",
+                                  needed, allowed),
+                      fmt::format("Run 'ulimit -n {0}' first (above the hard limit as root: 'prlimit --nofile={0} "
+                                  "tephra …'), or record everything with -a.",
+                                  needed));
+}
+
 base::Status FollowedTasks::attach() {
+  TEPHRA_CHECK_OK(check_descriptors());
   for (const pid_t pid : target_.processes) TEPHRA_CHECK_OK(attach_process(pid));
   for (const pid_t tid : target_.threads) TEPHRA_CHECK_OK(attach_thread(tid));
   if (target_.user) {
@@ -150,6 +167,7 @@ base::Status FollowedTasks::attach_process(pid_t pid) {
 
 base::Status FollowedTasks::attach_thread(pid_t tid) {
   TEPHRA_TRY(const bool alive, events_.attach_task(tid));
+  if (!alive && kernel::task_state(tid) == kernel::TaskState::kZombie) return no_such_process(tid);
   if (!alive) {
     return base::failed("cannot record thread", std::to_string(tid), "no such thread",
                         "See 'ps -eL' for those there are.");

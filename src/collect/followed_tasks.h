@@ -48,6 +48,7 @@ class FollowedTasks {
     pid_t pid = 0;
   };
 
+  base::Status check_descriptors() const;
   base::Status attach_process(pid_t pid);
   // One look at a process's threads: attaches to the new ones. How many.
   base::Result<size_t> attach_new_threads(pid_t pid);

@@ -66,6 +66,11 @@ base::Error explain_refusal(const PlannedEvent& event, const EventScope& scope, 
   if (refused_altogether()) return all_refused(held, error_number);
   if (scope.cgroup_fd >= 0 || scope.tid == -1) return no_rights("everything on the CPUs", held, 0);
   if (event.spec.tracepoint() && !held.may_read_raw_tracepoints()) return no_rights(name, held, -1);
+  if (!held.perfmon && (event.attr.sample_type & PERF_SAMPLE_PHYS_ADDR || event.attr.namespaces)) {
+    return base::failed(event.attr.namespaces ? "cannot record namespaces" : "cannot record physical addresses", "",
+                        "that needs CAP_PERFMON, whatever perf_event_paranoid is",
+                        fmt::format("Run as root, or have root run {}.", kGrant));
+  }
   if (!event.attr.exclude_kernel && !held.may_profile_kernel()) {
     return base::failed("cannot sample kernel code for " + name, "",
                         fmt::format("perf_event_paranoid is {}", held.paranoid),
@@ -78,7 +83,7 @@ base::Error explain_refusal(const PlannedEvent& event, const EventScope& scope, 
 base::Error explain_absence(const PlannedEvent& event, int error_number) {
   const auto& spec = event.spec;
   // A counter that is there and cannot do what is asked of it is refused in this way.
-  const bool too_much_asked = error_number == EOPNOTSUPP || !spec.hardware();
+  const bool too_much_asked = error_number == EOPNOTSUPP || !event.uses_counter();
   if (too_much_asked && event.attr.sample_type & PERF_SAMPLE_BRANCH_STACK) {
     return base::failed("cannot record branches with", spec.name, "this machine, or this event, has no branch stacks",
                         "Leave out -b, -j and --call-graph lbr, or use them with -e cycles where there is a PMU.");
@@ -87,7 +92,7 @@ base::Error explain_absence(const PlannedEvent& event, int error_number) {
     return base::failed("cannot sample precisely", spec.name, "this machine, or this event, has no precise samples",
                         "Leave out the modifier p, or write :P for as precise as can be.");
   }
-  if (spec.hardware()) {
+  if (event.uses_counter()) {
     return base::failed("cannot count", spec.name,
                         "this machine has no such hardware counter (a virtual machine often has none)",
                         "Use -e cpu-clock, and see 'tephra doctor'.");
@@ -127,6 +132,10 @@ base::Error explain_settings(const PlannedEvent& event) {
   if (attr.sample_type & PERF_SAMPLE_BRANCH_STACK) return explain_absence(event, EOPNOTSUPP);
   if (attr.sample_type & PERF_SAMPLE_STACK_USER) {
     return base::system_error("cannot open event", name, EINVAL, "Try --call-graph fp.");
+  }
+  if (event.uses_counter() && !event.spec.hardware()) {
+    return base::system_error("cannot sample", name, EINVAL,
+                              "Its source of events may only count, not sample, or not know these terms.");
   }
   if (event.spec.breakpoint()) {
     return base::system_error("cannot watch", name, EINVAL,

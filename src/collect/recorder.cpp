@@ -102,6 +102,8 @@ class Recorder {
     const bool looks_often = tasks_ && tasks_->scans() && !options_.target.user;
     return looks_often ? kTickWhenScanning : kTick;
   }
+  // The duration is that of the events being on.
+  double end_after() const { return *options_.duration_s + std::max(0.0, options_.delay_s.value_or(0)); }
   double elapsed() const { return std::chrono::duration<double>(Clock::now() - started_).count(); }
 
   const RecordOptions& options_;
@@ -131,8 +133,10 @@ class Recorder {
   uint64_t wakeups_ = 0;
   std::vector<int> gone_rings_;  // descriptors that would wake us without end
   bool rotate_now_ = false;
+  bool reader_gone_ = false;
   bool stop_ = false;
   bool interrupted_ = false;
+  bool done_early_ = false;
   bool target_exited_ = false;
   int start_error_ = 0;
 };
@@ -157,8 +161,7 @@ base::Result<RecordSummary> Recorder::run() {
 base::Status Recorder::prepare() {
   specs_ = options_.events;
   if (specs_.empty()) specs_.push_back(default_event());
-  const bool hears_user_signal = options_.flight || (options_.output.rotation && options_.output.rotation->on_signal);
-  TEPHRA_TRY(auto inbox, kernel::SignalInbox::open(hears_user_signal));
+  TEPHRA_TRY(auto inbox, kernel::SignalInbox::open());
   inbox_.emplace(std::move(inbox));
   if (!options_.control.empty()) {
     TEPHRA_TRY(const ControlSpec spec, parse_control(options_.control));
@@ -202,6 +205,7 @@ base::Status Recorder::open_events() {
 // Where many threads write to a ring, exchanging it for a larger one takes too long: they begin with more.
 uint64_t Recorder::usual_ring_bytes() const {
   if (options_.flight) return kDefaultFlightBytes;
+  if (options_.sampling.call_graph == CallGraph::kDwarf) return 8 * kDefaultRingBytes;
   size_t threads = options_.target.threads.size();
   for (const pid_t pid : options_.target.processes) threads += kernel::thread_count(pid);
   return threads > 1 || options_.target.user ? 4 * kDefaultRingBytes : kDefaultRingBytes;
@@ -254,6 +258,7 @@ base::Status Recorder::open_output() {
 base::Status Recorder::describe_existing(Synthesizer& existing) const {
   const Target& target = options_.target;
   TEPHRA_CHECK_OK(existing.add_kernel());
+  if (options_.sampling.cgroups) TEPHRA_CHECK_OK(existing.add_cgroups());
   if (target.whole_cpus() || target.user) TEPHRA_CHECK_OK(existing.add_all_processes());
   for (const pid_t pid : target.processes) TEPHRA_CHECK_OK(existing.add_process(pid));
   for (const pid_t tid : target.threads) TEPHRA_CHECK_OK(existing.add_thread(tid));
@@ -279,6 +284,8 @@ bool Recorder::start_program() {
   }
   if (!options_.target.records_program() && !starts_later()) events_->enable();
   if (program_) start_error_ = program_->start();
+  // The exec has enabled the program's own; what is attached to later begins at once from now on.
+  if (options_.target.records_program() && tasks_ && !starts_later()) events_->enable();
   return start_error_ == 0;
 }
 
@@ -306,7 +313,7 @@ double Recorder::seconds_to_wait() const {
   if (flight_) next = std::min(next, flight_->next_look());
   if (output_ && output_->rotation_time()) next = std::min(next, *output_->rotation_time());
   double seconds = std::chrono::duration<double>(next - Clock::now()).count();
-  if (options_.duration_s) seconds = std::min(seconds, *options_.duration_s - elapsed());
+  if (options_.duration_s) seconds = std::min(seconds, end_after() - elapsed());
   return std::clamp(seconds, 0.0, 60.0);
 }
 
@@ -337,7 +344,7 @@ void Recorder::hear_signals() {
     if (signal == SIGUSR2 && flight_)
       flight_->request("SIGUSR2");
     else if (signal == SIGUSR2)
-      rotate_now_ = true;
+      rotate_now_ = output_->rotates();
     else if (signal != SIGCHLD)
       interrupted_ = stop_ = true;
   }
@@ -349,7 +356,7 @@ void Recorder::check_end() {
     if (options_.target.records_program()) target_exited_ = true;
   }
   if (tasks_ && tasks_->all_ended()) target_exited_ = stop_ = true;
-  if (options_.duration_s && elapsed() >= *options_.duration_s) stop_ = true;
+  if (options_.duration_s && elapsed() >= end_after()) stop_ = done_early_ = true;
 }
 
 void Recorder::enable_when_due() {
@@ -391,7 +398,7 @@ base::Status Recorder::hear_control() {
         }
         break;
       case ControlCommand::Kind::kStop:
-        stop_ = true;
+        stop_ = done_early_ = true;
         break;
       case ControlCommand::Kind::kPing:
         break;
@@ -405,7 +412,7 @@ base::Status Recorder::hear_control() {
 base::Status Recorder::drain() {
   if (flight_) return flight_->drain();
   TEPHRA_CHECK_OK(drain_->pass());
-  if (output_->full()) stop_ = true;
+  if (output_->full()) stop_ = done_early_ = true;
   return {};
 }
 
@@ -419,7 +426,7 @@ base::Status Recorder::hear_flight() {
     return {};
   }
   note(fmt::format("snapshot of the last {:.1f} s: {} ({})", flight_->last_span(), *path, *why));
-  if (snapshots_done()) stop_ = true;
+  if (snapshots_done()) stop_ = done_early_ = true;
   return {};
 }
 
@@ -482,11 +489,12 @@ void Recorder::reserve_tail() {
 void Recorder::tick() {
   next_tick_ = Clock::now() + tick_length();
   if (flight_) flight_->forget_old();
-  if (output_ && output_->reader_gone()) stop_ = true;
+  if (output_ && output_->reader_gone()) stop_ = done_early_ = reader_gone_ = true;
   if (output_) reserve_tail();
   if (!on_progress_) return;
   Progress progress{elapsed(), counts().samples, counts().lost, output_ ? output_->bytes() : 0};
   progress.flight = flight_.has_value();
+  progress.keys = flight_ && !program_;
   if (flight_) progress.snapshots = flight_->snapshots().size();
   on_progress_(progress);
 }
@@ -578,7 +586,7 @@ void Recorder::end_program() {
   while (!program_->poll()) {
     pollfd wait{inbox_->fd(), POLLIN, 0};
     if (::poll(&wait, 1, 1000) == 0 && !std::exchange(said, true)) {
-      note(fmt::format("waiting for {} to end; Ctrl-C once more kills it", options_.target.command[0]));
+      note(fmt::format("waiting for {} to end, which was told to (SIGTERM); Ctrl-C kills it", options_.target.command[0]));
     }
     while (const int signal = inbox_->next()) {
       if (signal != SIGCHLD) program_->send(SIGKILL);
@@ -596,6 +604,7 @@ base::Error Recorder::salvage(base::Error error) {
   } else if (output_) {
     add("Nothing was recorded.");
   }
+  if (program_ && !program_->poll()) add("The program was ended.");
   end_program();
   return error;
 }
@@ -616,6 +625,7 @@ RecordSummary Recorder::summary() const {
   if (drain_) {
     result.late_writes = drain_->late_writes();
     result.rings_grown = drain_->rings_grown();
+    result.beyond_limit = drain_->beyond_limit();
     result.output = output_->totals();
     result.full = output_->full();
     result.path = output_->last_path();
@@ -633,6 +643,8 @@ RecordSummary Recorder::summary() const {
   result.steal_seconds = meter_.steal_seconds(cpus());
   result.event_name = sampled_names();
   result.interrupted = interrupted_;
+  result.done_early = done_early_;
+  result.reader_gone = reader_gone_;
   result.target_exited = target_exited_;
   result.start_error = start_error_;
   if (program_) result.program_pid = program_->pid();

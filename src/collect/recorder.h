@@ -40,6 +40,7 @@ struct Progress {
   uint64_t bytes = 0;
   size_t snapshots = 0;
   bool flight = false;
+  bool keys = false;  // the key s takes a snapshot
   bool finished = false;
 };
 
@@ -61,6 +62,9 @@ struct RecordSummary {
   std::string event_name;      // what was sampled, for example "cpu-clock and page-faults"
   bool interrupted = false;    // a signal ended it
   bool full = false;           // the size limit ended it
+  uint64_t beyond_limit = 0;   // samples for which the size limit left no room
+  bool done_early = false;     // it ended before its program because all that was asked for was recorded
+  bool reader_gone = false;    // the reader of the stream ended it
   bool target_exited = false;
   pid_t program_pid = 0;   // of the program we started
   int program_status = 0;  // as a shell shows it; 0 without a program

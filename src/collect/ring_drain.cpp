@@ -89,7 +89,11 @@ base::Status RingDrain::flush() {
   const auto begun = std::chrono::steady_clock::now();
   auto taken = output_.append_rings(batch_);
   late_writes_ += std::chrono::steady_clock::now() - begun > kLate;
-  if (taken && *taken < batch_bytes_) counts_.samples -= samples_behind(parts, *taken);
+  if (taken && *taken < batch_bytes_) {
+    const uint64_t left_out = samples_behind(parts, *taken);
+    counts_.samples -= left_out;
+    beyond_limit_ += left_out;
+  }
   for (const auto& [ring, head] : batch_rings_) ring->release(head);
   batch_.clear();
   batch_rings_.clear();

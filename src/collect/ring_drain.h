@@ -40,6 +40,8 @@ class RingDrain {
   // Times a write took so long that the rings could have filled meanwhile.
   uint64_t late_writes() const { return late_writes_; }
   uint64_t rings_grown() const { return rings_grown_; }
+  // Samples for which the size limit left no room.
+  uint64_t beyond_limit() const { return beyond_limit_; }
 
  private:
   base::Status take_all();
@@ -63,6 +65,7 @@ class RingDrain {
   std::vector<size_t> nearly_full_;  // places
   uint64_t late_writes_ = 0;
   uint64_t rings_grown_ = 0;
+  uint64_t beyond_limit_ = 0;
   bool warned_full_ = false;
   bool warned_lost_ = false;
 };

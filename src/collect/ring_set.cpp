@@ -41,8 +41,9 @@ base::Status RingSet::open(const std::vector<int>& cpus, bool whole_cpus, Size s
     if (!too_much || size.exact || bytes <= kSmallestRing) {
       return base::system_error(fmt::format("cannot lock a ring of {} KiB a CPU in memory", bytes >> 10), "",
                                 error_number,
-                                "Use a smaller ring with -m, or have root run 'sysctl "
-                                "kernel.perf_event_mlock_kb=4096'.");
+                                fmt::format("Use a smaller ring with -m, or have root run 'sysctl "
+                                            "kernel.perf_event_mlock_kb={}'.",
+                                            (bytes >> 10) + 64));
     }
   }
   if (slots_.empty()) return base::failed("cannot record", "", "none of the CPUs is online");

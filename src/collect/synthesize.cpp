@@ -9,12 +9,14 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <filesystem>
 
 #include <fmt/format.h>
 
 #include "base/file.h"
 #include "collect/elf_build_id.h"
 #include "collect/event_attr.h"
+#include "kernel/cgroups.h"
 
 namespace tephra::collect {
 namespace {
@@ -192,6 +194,34 @@ base::Status Synthesizer::add_thread(pid_t tid) {
 
 base::Status Synthesizer::add_all_processes() {
   for (const pid_t pid : kernel::all_processes()) TEPHRA_CHECK_OK(add_process(pid));
+  return {};
+}
+
+base::Status Synthesizer::add_cgroups() {
+  constexpr size_t kMostGroups = 20'000;
+  const auto hierarchy = kernel::cgroup_hierarchy();
+  if (!hierarchy) return {};
+  const std::string& top = hierarchy->mount_point;
+  std::error_code error;
+  const auto add = [&](const std::string& folder) {
+    struct stat info {};
+    if (::stat(folder.c_str(), &info) != 0) return;
+    std::string body;
+    put(body, static_cast<uint64_t>(info.st_ino));
+    put_name(body, folder == top ? "/" : std::string_view(folder).substr(top.size()), kMaxNameBytes);
+    put_record(PERF_RECORD_CGROUP, 0, body, 0, 0);
+  };
+  add(top);
+  size_t groups = 1;
+  std::filesystem::recursive_directory_iterator entry(top, error);
+  for (; !error && entry != std::filesystem::recursive_directory_iterator() && groups < kMostGroups;
+       entry.increment(error)) {
+    std::error_code ignored;
+    if (!entry->is_directory(ignored)) continue;
+    add(entry->path().string());
+    ++groups;
+    TEPHRA_CHECK_OK(flush_when_full());
+  }
   return {};
 }
 

@@ -35,6 +35,8 @@ class Synthesizer {
   // One thread with the mappings of its process.
   base::Status add_thread(pid_t tid);
   base::Status add_all_processes();
+  // The control groups there are, by the numbers that samples carry.
+  base::Status add_cgroups();
   // A program about to exec, by the name it will have.
   void add_program(pid_t pid, pid_t parent, const std::string& comm);
   // Records the kernel dropped without saying so in the ring.

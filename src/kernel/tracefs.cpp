@@ -46,6 +46,8 @@ std::optional<std::string> mounted_tracefs() {
   return std::nullopt;
 }
 
+bool tracefs_is_mounted() { return has_events(kTracing) || has_events(kDebugTracing); }
+
 base::Result<std::string> tracefs_folder() {
   if (auto folder = mounted_tracefs()) return std::move(*folder);
   if (::mount("nodev", kTracing, "tracefs", MS_NOSUID | MS_NODEV | MS_NOEXEC | MS_RELATIME, nullptr) == 0 &&

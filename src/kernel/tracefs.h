@@ -12,6 +12,8 @@ namespace tephra::kernel {
 
 // Where tracefs is, for example "/sys/kernel/tracing". Mounts it there when it is nowhere and we may.
 base::Result<std::string> tracefs_folder();
+// Whether it can be read already.
+bool tracefs_is_mounted();
 // The same without mounting anything; none where it cannot be read.
 std::optional<std::string> mounted_tracefs();
 

@@ -25,14 +25,13 @@ base::Result<Pipe> make_pipe() {
   return Pipe{base::FileDescriptor(ends[0]), base::FileDescriptor(ends[1])};
 }
 
-sigset_t inbox_signals(bool with_user_signal) {
+sigset_t inbox_signals() {
   sigset_t set;
   sigemptyset(&set);
-  for (const int signal : {SIGINT, SIGTERM, SIGCHLD}) sigaddset(&set, signal);
+  for (const int signal : {SIGINT, SIGTERM, SIGCHLD, SIGUSR2}) sigaddset(&set, signal);
   // nohup asks not to hear of hang-ups.
   struct sigaction hangup {};
   if (::sigaction(SIGHUP, nullptr, &hangup) != 0 || hangup.sa_handler != SIG_IGN) sigaddset(&set, SIGHUP);
-  if (with_user_signal) sigaddset(&set, SIGUSR2);
   return set;
 }
 
@@ -134,8 +133,8 @@ int exit_status_of(int wait_status) {
   return WIFSIGNALED(wait_status) ? 128 + WTERMSIG(wait_status) : WEXITSTATUS(wait_status);
 }
 
-base::Result<SignalInbox> SignalInbox::open(bool with_user_signal) {
-  const sigset_t set = inbox_signals(with_user_signal);
+base::Result<SignalInbox> SignalInbox::open() {
+  const sigset_t set = inbox_signals();
   SignalInbox inbox;
   if (::pthread_sigmask(SIG_BLOCK, &set, &inbox.before_) != 0)
     return base::system_error("cannot block signals", "", errno);

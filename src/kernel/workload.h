@@ -52,11 +52,11 @@ class Workload {
 // The exit status a shell would show for a wait status: 128+n for signal n.
 int exit_status_of(int wait_status);
 
-// Turns SIGINT, SIGTERM, SIGHUP, SIGCHLD and where asked SIGUSR2 into something to poll for as long as it lives;
-// restores the mask after.
+// Turns SIGINT, SIGTERM, SIGHUP, SIGCHLD and SIGUSR2 into something to poll for as long as it lives; restores the mask
+// after.
 class SignalInbox {
  public:
-  static base::Result<SignalInbox> open(bool with_user_signal = false);
+  static base::Result<SignalInbox> open();
   SignalInbox(SignalInbox&& other) noexcept;
   SignalInbox& operator=(SignalInbox&&) = delete;
   ~SignalInbox();

@@ -44,6 +44,27 @@ class Output(RecordTest):
             self.assert_perf_opens(path)
             self.assertIn("touch_pages", run([TEPHRA, "fold", "-q", path]).stdout)
 
+    def test_every_file_knows_the_program(self):
+        """A program's mappings are told before the first file ends; the others must have them too."""
+        run([TEPHRA, "record", "-q", "-g", "-F", "999", "--switch-output=1s", "-o", self.data, SPIN, "2500"])
+        files = glob.glob(self.data + ".*")
+        self.assertGreaterEqual(len(files), 2)
+        for path in files:
+            self.assertIn("spin;", run([TEPHRA, "fold", "-q", path]).stdout)
+            self.assertIn("heavy", run([TEPHRA, "fold", "-q", path]).stdout)
+
+    def test_a_signal_that_nobody_asked_for(self):
+        recorder = subprocess.Popen([TEPHRA, "record", "-q", "-o", self.data, SPIN, "1000"])
+        time.sleep(0.4)
+        recorder.send_signal(signal.SIGUSR2)
+        self.assertEqual(recorder.wait(20), 0)
+        self.assert_perf_opens(self.data)
+
+    def test_closed_standard_output(self):
+        result = run(["sh", "-c", f"{TEPHRA} record -o - {SPIN} 100 >&-"], timeout=20)
+        self.assertNotEqual(result.returncode, 0)
+        self.assertIn("cannot write", result.stderr)
+
     def test_rotation_keeps_every_sample(self):
         result = run([TEPHRA, "record", "-e", "page-faults", "-c", "1", "--switch-output=100K", "-o", self.data, FAULTS,
                       "20000"])
@@ -92,6 +113,7 @@ class Output(RecordTest):
         result = run(["sh", "-c", f"{TEPHRA} record -F 500 -o - {SPIN} 20000 | head -c 100 >/dev/null"])
         self.assertLess(time.monotonic() - begin, 15)
         self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertIn("went away", result.stderr)
 
     def test_wrong_words(self):
         for words, says in (

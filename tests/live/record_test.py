@@ -126,6 +126,13 @@ class Samples(RecordTest):
         text = self.perf_script("--show-lost-events")
         self.assertEqual(sum(int(m[1]) for m in re.finditer(r"PERF_RECORD_LOST lost (\d+)", text)), lost)
 
+    def test_one_sample_every_so_many_events(self):
+        """Also for events of software, of which the kernel likes to sample each."""
+        samples, _, _ = self.record("-e", "page-faults", "-c", "100", FAULTS, "5000")
+        self.assertLess(abs(samples - 50), 5)
+        periods = run([TEPHRA, "script", "-q", "-F", "period", self.data]).stdout.split()
+        self.assertEqual(set(periods), {"100"})
+
     def test_several_events(self):
         self.need_perf()
         self.record("-e", "cpu-clock,page-faults", "-e", "context-switches", "-F", "1000", "--", FAMILY, "100")

@@ -12,7 +12,7 @@ SPIN = program("spin")
 FAMILY = program("family")
 FAULTS = program("touch_pages")
 STORM = program("thread_storm")
-SUMMARY = re.compile(r"recorded (\d+) samples of (.+) in ([\d.]+) s, (\d+) lost")
+SUMMARY = re.compile(r"recorded (\d+) samples? of (.+) in ([\d.]+) s, (\d+) lost")
 
 
 def paranoid():

@@ -87,8 +87,8 @@ class Losses(RecordTest):
 
     def test_page_faults_in_a_ring_of_one_page(self):
         self.need_perf()
-        expected = self.kernel_count("page-faults", FAULTS, "20000")
-        kept, lost, _ = self.record("-e", "page-faults", "-c", "1", "-m", "1", FAULTS, "20000")
+        expected = self.kernel_count("page-faults", FAULTS, "300000")
+        kept, lost, _ = self.record("-e", "page-faults", "-c", "1", "-m", "1", FAULTS, "300000")
         self.assertGreater(lost, 0)
         self.assertLess(abs(kept + lost - expected), 12, (kept, lost, expected))
         self.assertEqual(self.perf_samples(), kept)
@@ -96,7 +96,7 @@ class Losses(RecordTest):
     def test_tracepoints_in_a_ring_of_one_page(self):
         self.need_tracepoints()
         self.need_perf()
-        words = ["dd", "if=/dev/zero", "of=/dev/null", "bs=1", "count=20000"]
+        words = ["dd", "if=/dev/zero", "of=/dev/null", "bs=1", "count=300000"]
         expected = self.kernel_count("syscalls:sys_enter_write", *words)
         kept, lost, _ = self.record("-e", "syscalls:sys_enter_write", "-m", "1", *words)
         self.assertGreater(lost, 0)
@@ -119,7 +119,7 @@ class Losses(RecordTest):
         self.assertIn("records were lost: use larger rings", result.stderr)
 
     def test_cost_is_told(self):
-        result = run([TEPHRA, "record", "-v", "-o", self.data, SPIN, "300"])
+        result = run([TEPHRA, "record", "-o", self.data, SPIN, "700"])
         self.assertRegex(result.stderr, r"recording took [\d.]+ s of CPU .* wake-ups a second")
 
 
