@@ -86,9 +86,9 @@ def cpu_seconds(command):
 
 
 def recorders(folder, *words):
-    """Both with the same words; perf without its pass over build ids."""
+    """Both with the same words, and without build ids."""
     ours, theirs = os.path.join(folder, "tephra.data"), os.path.join(folder, "perf.data")
-    return {"tephra": ([TEPHRA, "record", "-o", ours, *words], ours),
+    return {"tephra": ([TEPHRA, "record", "-B", "-N", "-o", ours, *words], ours),
             "perf": (["perf", "record", "-B", "-N", "-o", theirs, *words], theirs)}
 
 
@@ -117,7 +117,7 @@ def bench_cost(folder, options):
             row(f"bytes of recording {what}", ours, theirs, "MB", "not above")
         words = ["-a", "-g", "-e", "cpu-clock", "-F", "20000", "--", "sleep", str(options.seconds)]
         pair = recorders(folder, *words)
-        pair["tephra"] = ([*pair["tephra"][0][:4], "-z", *pair["tephra"][0][4:]], pair["tephra"][1])
+        pair["tephra"] = ([*pair["tephra"][0][:2], "-z", *pair["tephra"][0][2:]], pair["tephra"][1])
         times, sizes = alternate(pair, options.rounds)
         ours, theirs = (statistics.median(sizes[name]) / 1e6 for name in ("tephra", "perf"))
         row("bytes at 20,000 Hz with `-z`", ours, theirs, "MB", "3 times less")

@@ -179,21 +179,21 @@ bool EventSet::enable_only(const std::string& name, bool on) {
   return found;
 }
 
-bool EventSet::grow_ring(size_t place) {
-  // The kernel takes some ten milliseconds to redirect an event, and nothing is drained meanwhile.
-  constexpr size_t kMostEvents = 4;
-  size_t writers = 0;
-  for (const auto& event : opened_) {
-    writers += static_cast<size_t>(
-        std::count_if(event.begin(), event.end(), [place](const Opened& each) { return each.place == place; }));
+bool EventSet::grow_ring(size_t place, const std::function<void()>& meanwhile) {
+  // With many it would take seconds.
+  constexpr size_t kMostEvents = 32;
+  std::vector<int> writers;
+  for (size_t index = 0; index < opened_.size(); ++index) {
+    if (plan_[index].overwritten) continue;
+    for (const Opened& each : opened_[index]) {
+      if (each.fd && each.place == place) writers.push_back(each.fd.get());
+    }
   }
-  if (writers > kMostEvents) return false;
-  return rings_.grow(place, [&](int fd) {
-    for (size_t index = 0; index < opened_.size(); ++index) {
-      if (plan_[index].overwritten) continue;
-      for (const Opened& each : opened_[index]) {
-        if (each.fd && each.place == place && !kernel::redirect_output(each.fd.get(), fd)) return false;
-      }
+  if (writers.size() > kMostEvents) return false;
+  return rings_.grow(place, [&](int ring) {
+    for (const int fd : writers) {
+      if (!kernel::redirect_output(fd, ring)) return false;
+      meanwhile();
     }
     return true;
   });

@@ -58,8 +58,9 @@ class EventSet {
   RingSet& rings() { return rings_; }
   // Rings that keep the newest records. Null unless the plan has such events.
   RingSet* flight_rings() { return flight_rings_ ? &*flight_rings_ : nullptr; }
-  // Exchanges the ring of a CPU for a larger one. False: it may not grow.
-  bool grow_ring(size_t place);
+  // Exchanges the ring of a CPU for a larger one. The kernel takes some ten milliseconds for each event that writes to
+  // it; `meanwhile` is called after each, to drain the rings. False: it may not grow.
+  bool grow_ring(size_t place, const std::function<void()>& meanwhile);
 
   // A descriptor that hangs up when the task attached last ends.
   int last_task_fd() const { return last_task_fd_; }

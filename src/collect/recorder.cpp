@@ -35,6 +35,9 @@ constexpr std::chrono::milliseconds kTick{1000};
 // Where new threads have to be looked for, what happens before we look is missed.
 constexpr std::chrono::milliseconds kTickWhenScanning{100};
 
+// Records that came meanwhile know better.
+void add_files(const BuildIds& existing, BuildIds& files) { files.insert(existing.begin(), existing.end()); }
+
 std::string base_name(const std::string& path) { return path.substr(path.rfind('/') + 1); }
 
 // A recording from its preparation to its end. Used once.
@@ -51,7 +54,7 @@ class Recorder {
   base::Status attach_cgroups();
   uint64_t usual_ring_bytes() const;
   base::Status open_output();
-  base::Status describe_existing(Synthesizer& existing) const;
+  base::Status describe_existing(Synthesizer& existing);
   base::Status synthesize();
   base::Status tell(base::Bytes records);
   bool start_program();
@@ -88,6 +91,8 @@ class Recorder {
   Synthesizer::Settings synthesis() const {
     return {events_->side_band_id(), needs_data_maps(options_.sampling), options_.sampling.build_ids};
   }
+  // Listing thousands of processes takes longer than the rings hold.
+  base::Status drain_meanwhile() { return flight_ ? flight_->drain() : drain_->take_all(); }
   bool starts_later() const { return options_.delay_s.has_value(); }
   std::vector<int> cpus() const { return {events_->rings().cpus().begin(), events_->rings().cpus().end()}; }
   RecordCounts& counts() { return flight_ ? flight_->counts() : drain_->counts(); }
@@ -234,6 +239,8 @@ base::Status Recorder::open_output() {
     TEPHRA_TRY(Feature formats, tracing_data_feature(specs_));
     tracing_formats_.push_back(std::move(formats));
   }
+  // What runs already is sampled from now on, and listed meanwhile.
+  if (!options_.target.records_program() && !starts_later()) events_->enable();
   if (options_.flight) {
     // A program of ours may read the keys itself.
     const bool keys = !program_;
@@ -241,7 +248,7 @@ base::Status Recorder::open_output() {
     flight_.emplace(std::move(flight));
     Synthesizer existing(synthesis(), [this](base::Bytes bytes) { return tell(bytes); });
     TEPHRA_CHECK_OK(describe_existing(existing));
-    flight_->files() = existing.build_ids();
+    add_files(existing.build_ids(), flight_->files());
     return {};
   }
   TEPHRA_TRY(auto output, RecordingOutput::create(options_.output, events_->file_events(), first_features()));
@@ -255,8 +262,9 @@ base::Status Recorder::open_output() {
   return synthesize();
 }
 
-base::Status Recorder::describe_existing(Synthesizer& existing) const {
+base::Status Recorder::describe_existing(Synthesizer& existing) {
   const Target& target = options_.target;
+  existing.between_processes([this] { return drain_meanwhile(); });
   TEPHRA_CHECK_OK(existing.add_kernel());
   if (options_.sampling.cgroups) TEPHRA_CHECK_OK(existing.add_cgroups());
   if (target.whole_cpus() || target.user) TEPHRA_CHECK_OK(existing.add_all_processes());
@@ -271,7 +279,7 @@ base::Status Recorder::describe_existing(Synthesizer& existing) const {
 base::Status Recorder::synthesize() {
   Synthesizer existing(synthesis(), [this](base::Bytes bytes) { return tell(bytes); });
   TEPHRA_CHECK_OK(describe_existing(existing));
-  drain_->files() = existing.build_ids();
+  add_files(existing.build_ids(), drain_->files());
   reserve_tail();
   return output_->end_round();
 }
@@ -282,7 +290,6 @@ bool Recorder::start_program() {
     enable_at_ =
         started_ + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(*options_.delay_s));
   }
-  if (!options_.target.records_program() && !starts_later()) events_->enable();
   if (program_) start_error_ = program_->start();
   // The exec has enabled the program's own; what is attached to later begins at once from now on.
   if (options_.target.records_program() && tasks_ && !starts_later()) events_->enable();
@@ -515,7 +522,9 @@ stream::RecorderFacts Recorder::facts() const {
 
 std::vector<Feature> Recorder::last_features() const {
   std::vector<Feature> features{recorder_facts_feature(facts())};
-  features.push_back(build_id_feature(kernel_id_, flight_ ? flight_->files() : drain_->files()));
+  if (options_.sampling.build_ids) {
+    features.push_back(build_id_feature(kernel_id_, flight_ ? flight_->files() : drain_->files()));
+  }
   if (flight_) return features;
   const RecordCounts& seen = counts();
   if (seen.samples > 0) features.push_back(sample_time_feature(seen.first_time, seen.last_time));

@@ -5,6 +5,7 @@
 
 #include <chrono>
 #include <string>
+#include <utility>
 
 #include "base/bytes.h"
 
@@ -41,7 +42,7 @@ RingDrain::RingDrain(EventSet& events, RecordingOutput& output, bool may_grow, N
 base::Status RingDrain::pass() {
   TEPHRA_CHECK_OK(take_all());
   drop_empty_retired();
-  grow_full_rings();
+  TEPHRA_CHECK_OK(grow_full_rings());
   warn_of_losses();
   return output_.end_round();
 }
@@ -106,9 +107,14 @@ void RingDrain::drop_empty_retired() {
   std::erase_if(events_.rings().retired(), [](const auto& old) { return old.empty_passes >= kEmptyPasses; });
 }
 
-void RingDrain::grow_full_rings() {
-  for (const size_t place : nearly_full_) {
-    if (may_grow_ && events_.grow_ring(place)) {
+base::Status RingDrain::grow_full_rings() {
+  const std::vector<size_t> places = std::exchange(nearly_full_, {});
+  base::Status drained;
+  const auto meanwhile = [&] {
+    if (drained) drained = take_all();
+  };
+  for (const size_t place : places) {
+    if (may_grow_ && events_.grow_ring(place, meanwhile)) {
       ++rings_grown_;
     } else if (!warned_full_) {
       warned_full_ = true;
@@ -119,7 +125,9 @@ void RingDrain::grow_full_rings() {
                                   : "use a larger -m, or leave it out so that they grow."));
     }
   }
+  // What was nearly full meanwhile is larger by now, or is seen again in the next pass.
   nearly_full_.clear();
+  return drained;
 }
 
 void RingDrain::warn_of_losses() {

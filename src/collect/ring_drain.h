@@ -31,6 +31,8 @@ class RingDrain {
   base::Status pass();
   // The same when nothing more will come.
   base::Status last_pass();
+  // The rings alone, without the end of a round.
+  base::Status take_all();
 
   RecordCounts& counts() { return counts_; }
   const RecordCounts& counts() const { return counts_; }
@@ -44,10 +46,9 @@ class RingDrain {
   uint64_t beyond_limit() const { return beyond_limit_; }
 
  private:
-  base::Status take_all();
   base::Status take(kernel::RingBuffer& ring);
   base::Status flush();
-  void grow_full_rings();
+  base::Status grow_full_rings();
   void drop_empty_retired();
   void warn_of_losses();
 

@@ -19,8 +19,11 @@ constexpr size_t kLargestRing = 64 << 20;
 RingSet::RingSet(Kind kind, const kernel::AttrSupport& support, Note note)
     : kind_(kind), support_(support), note_(std::move(note)) {}
 
-base::FileDescriptor RingSet::open_owner(int cpu) const {
+base::FileDescriptor RingSet::open_owner(int cpu, size_t bytes) const {
   perf_event_attr attr = dummy_attr(false, support_);
+  // Early, so that three quarters are left for the time until we run.
+  attr.watermark = 1;
+  attr.wakeup_watermark = static_cast<uint32_t>(bytes / 4);
   attr.write_backward = kind_ == Kind::kOverwritten;
   using Scope = kernel::EventScope;
   return kernel::open_event(attr, whole_cpus_ ? Scope::everything(cpu) : Scope::task(0, cpu));
@@ -57,7 +60,7 @@ base::Result<int> RingSet::open_all(const std::vector<int>& cpus, size_t bytes) 
   cpus_.clear();
   slots_.clear();
   for (const int cpu : cpus) {
-    Slot slot{open_owner(cpu), {}};
+    Slot slot{open_owner(cpu, bytes), {}};
     if (!slot.owner && errno == ENODEV) continue;  // the CPU went offline
     if (!slot.owner) return explain_ring(whole_cpus_, cpu, errno);
     if (!map(slot.ring, slot.owner.get(), bytes)) return errno;
@@ -77,16 +80,19 @@ bool RingSet::grow(size_t place, const std::function<bool(int fd)>& redirect) {
   Slot& slot = slots_[place];
   const size_t bytes = slot.ring.capacity() * 2;
   if (bytes > kLargestRing) return false;
-  Slot larger{open_owner(cpus_[place]), {}};
+  Retired larger{open_owner(cpus_[place], bytes), {}};
   if (!larger.owner || !map(larger.ring, larger.owner.get(), bytes)) return false;
-  const bool done = redirect(larger.owner.get());
-  if (!done) redirect(slot.owner.get());
+  // Records come to it as soon as the first event is redirected, so it is drained from here on.
+  retired_.push_back(std::move(larger));
+  Retired& other = retired_.back();
+  const bool done = redirect(other.owner.get());
   if (done) {
-    std::swap(slot.owner, larger.owner);
-    std::swap(slot.ring, larger.ring);
+    std::swap(slot.owner, other.owner);
+    std::swap(slot.ring, other.ring);
+  } else {
+    redirect(slot.owner.get());
   }
-  // Whichever is not used any more may hold records.
-  retired_.push_back({std::move(larger.owner), std::move(larger.ring)});
+  other.empty_passes = 0;
   return done;
 }
 

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <deque>
 #include <functional>
 #include <span>
 #include <string>
@@ -45,8 +46,8 @@ class RingSet {
   const kernel::RingBuffer& ring(size_t place) const { return slots_[place].ring; }
 
   // Exchanges a ring for one of twice the size. `redirect` lets every event that writes to it write to the ring of
-  // another descriptor instead; where it fails, it is asked to go back. The ring that is not used any more becomes one
-  // of retired(). False: it may not grow.
+  // another descriptor instead; where it fails, it is asked to go back. Meanwhile the larger ring, and afterwards the one
+  // that is not used any more, is among retired(). False: it may not grow.
   bool grow(size_t place, const std::function<bool(int fd)>& redirect);
 
   // Rings that were exchanged and may still hold records.
@@ -55,7 +56,7 @@ class RingSet {
     kernel::RingBuffer ring;
     int empty_passes = 0;
   };
-  std::vector<Retired>& retired() { return retired_; }
+  std::deque<Retired>& retired() { return retired_; }
 
  private:
   struct Slot {
@@ -63,7 +64,7 @@ class RingSet {
     kernel::RingBuffer ring;
   };
 
-  base::FileDescriptor open_owner(int cpu) const;
+  base::FileDescriptor open_owner(int cpu, size_t bytes) const;
   bool map(kernel::RingBuffer& ring, int fd, size_t bytes) const;
   // All rings with this size; the errno of the one that could not be mapped, or 0.
   base::Result<int> open_all(const std::vector<int>& cpus, size_t bytes);
@@ -74,7 +75,7 @@ class RingSet {
   bool whole_cpus_ = false;
   std::vector<int> cpus_;
   std::vector<Slot> slots_;
-  std::vector<Retired> retired_;
+  std::deque<Retired> retired_;
 };
 
 }  // namespace tephra::collect

@@ -174,8 +174,9 @@ model::BuildId Synthesizer::identity(pid_t pid, const kernel::MemoryMap& map) {
 }
 
 base::Status Synthesizer::add_process(pid_t pid) {
-  for (const pid_t tid : kernel::threads_of(pid)) {
-    if (const auto task = kernel::task_status(tid); task && task->tgid == pid) put_task(tid, *task);
+  const auto threads = kernel::thread_count(pid) == 1 ? std::vector<pid_t>{pid} : kernel::threads_of(pid);
+  for (const pid_t tid : threads) {
+    if (const auto task = kernel::thread_status(pid, tid)) put_task(tid, *task);
   }
   put_maps(pid);
   return flush_when_full();
@@ -193,7 +194,12 @@ base::Status Synthesizer::add_thread(pid_t tid) {
 }
 
 base::Status Synthesizer::add_all_processes() {
-  for (const pid_t pid : kernel::all_processes()) TEPHRA_CHECK_OK(add_process(pid));
+  constexpr size_t kBetween = 16;
+  size_t added = 0;
+  for (const pid_t pid : kernel::all_processes()) {
+    TEPHRA_CHECK_OK(add_process(pid));
+    if (++added % kBetween == 0 && between_) TEPHRA_CHECK_OK(between_());
+  }
   return {};
 }
 

@@ -29,6 +29,9 @@ class Synthesizer {
   // Finished records go to `write` in blocks.
   Synthesizer(const Settings& settings, std::function<base::Status(base::Bytes)> write);
 
+  // Called now and then while many processes are added.
+  void between_processes(std::function<base::Status()> call) { between_ = std::move(call); }
+
   base::Status add_kernel();
   // A process with all its threads and mappings.
   base::Status add_process(pid_t pid);
@@ -56,6 +59,7 @@ class Synthesizer {
 
   Settings settings_;
   std::function<base::Status(base::Bytes)> write_;
+  std::function<base::Status()> between_;
   std::string pending_;
   BuildIds files_;
   std::map<std::pair<uint64_t, uint64_t>, model::BuildId> by_inode_;  // (device, inode)

@@ -125,6 +125,23 @@ std::optional<TaskStatus> task_status(pid_t tid) {
   return task;
 }
 
+std::optional<TaskStatus> thread_status(pid_t pid, pid_t tid) {
+  const auto text = base::read_small_file(fmt::format("/proc/{}/task/{}/stat", pid, tid));
+  if (!text) return {};
+  // tid (comm) state ppid …, where the name may hold brackets itself.
+  const size_t begin = text->find('(');
+  const size_t end = text->rfind(')');
+  if (begin == std::string::npos || end == std::string::npos || end < begin) return {};
+  TaskStatus task;
+  task.comm = text->substr(begin + 1, end - begin - 1);
+  task.tgid = pid;
+  std::string_view rest = std::string_view(*text).substr(end + 1);
+  next_word(rest);  // state
+  std::string_view parent = next_word(rest);
+  if (!take_number(parent, task.ppid, 10, 0)) return {};
+  return task;
+}
+
 std::optional<double> cpu_seconds(pid_t id) {
   const auto text = base::read_small_file(fmt::format("/proc/{}/stat", id));
   if (!text) return {};
