@@ -92,8 +92,13 @@ def recorders(folder, *words):
             "perf": (["perf", "record", "-B", "-N", "-o", theirs, *words], theirs)}
 
 
+def samples_in(path):
+    text = subprocess.run(["perf", "report", "--stats", "-i", path], capture_output=True, text=True).stdout
+    return int(re.search(r"SAMPLE events:\s+(\d+)", text)[1])
+
+
 def alternate(pair, rounds):
-    """CPU seconds and file sizes of both, by name."""
+    """CPU seconds and bytes a sample of both, by name. Neither records for exactly the same time."""
     times = {name: [] for name in pair}
     sizes = {name: [] for name in pair}
     for index in range(rounds):
@@ -101,7 +106,7 @@ def alternate(pair, rounds):
         for name in sorted(pair, reverse=index % 2 == 1):
             command, path = pair[name]
             times[name].append(cpu_seconds(command)[0])
-            sizes[name].append(os.path.getsize(path))
+            sizes[name].append(os.path.getsize(path) / samples_in(path))
     return times, sizes
 
 
@@ -113,14 +118,14 @@ def bench_cost(folder, options):
             what = f"the machine for {options.seconds:g} s at {frequency:,} Hz, stacks by frame pointers"
             ours, theirs = (statistics.median(times[name]) * 1e3 for name in ("tephra", "perf"))
             row(f"CPU time of recording {what}", ours, theirs, "ms", "not above")
-            ours, theirs = (statistics.median(sizes[name]) / 1e6 for name in ("tephra", "perf"))
-            row(f"bytes of recording {what}", ours, theirs, "MB", "not above")
+            ours, theirs = (statistics.median(sizes[name]) for name in ("tephra", "perf"))
+            row(f"bytes a sample, all else in the file included, of recording {what}", ours, theirs, "bytes", "not above")
         words = ["-a", "-g", "-e", "cpu-clock", "-F", "20000", "--", "sleep", str(options.seconds)]
         pair = recorders(folder, *words)
         pair["tephra"] = ([*pair["tephra"][0][:2], "-z", *pair["tephra"][0][2:]], pair["tephra"][1])
         times, sizes = alternate(pair, options.rounds)
-        ours, theirs = (statistics.median(sizes[name]) / 1e6 for name in ("tephra", "perf"))
-        row("bytes at 20,000 Hz with `-z`", ours, theirs, "MB", "3 times less")
+        ours, theirs = (statistics.median(sizes[name]) for name in ("tephra", "perf"))
+        row("bytes a sample at 20,000 Hz with `-z` (perf without)", ours, theirs, "bytes", "3 times less")
         ours, theirs = (statistics.median(times[name]) * 1e3 for name in ("tephra", "perf"))
         row("CPU time at 20,000 Hz with `-z` (perf without)", ours, theirs, "ms", "")
 
