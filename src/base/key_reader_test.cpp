@@ -34,6 +34,8 @@ class OnTerminal {
     int controller = -1;
     pid_ = ::forkpty(&controller, nullptr, nullptr, nullptr);
     if (pid_ == 0) {
+      // Where the tests run in the background, a shell may have left these ignored.
+      for (const int signal : {SIGINT, SIGQUIT, SIGHUP, SIGTERM}) ::signal(signal, SIG_DFL);
       ::alarm(60);
       ::_exit(body());
     }
