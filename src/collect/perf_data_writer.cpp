@@ -14,6 +14,7 @@
 #include <fmt/format.h>
 
 #include "collect/parts.h"
+#include "collect/put.h"
 #include "kernel/perf_event.h"
 #include "stream/perf_file.h"
 
@@ -30,11 +31,6 @@ struct FileHeader {
   uint64_t features[4] = {};
 };
 static_assert(sizeof(FileHeader) == 104);
-
-template <class T>
-void put(std::string& out, const T& value, size_t bytes = sizeof(T)) {
-  out.append(reinterpret_cast<const char*>(&value), bytes);
-}
 
 std::string folder_of(const std::string& path) {
   const size_t slash = path.rfind('/');
@@ -93,7 +89,7 @@ FileSection PerfDataWriter::put_events(std::string& out, uint64_t offset, std::s
   }
   const uint64_t begin = out.size();
   for (size_t i = 0; i < events.size(); ++i) {
-    put(out, events[i].attr, kernel::kAttrSize);
+    out.append(reinterpret_cast<const char*>(&events[i].attr), kernel::kAttrSize);
     put(out, id_sections[i]);
   }
   return {offset + begin, out.size() - begin};

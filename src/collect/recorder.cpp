@@ -118,6 +118,7 @@ class Recorder {
   RunMeter file_meter_;  // since the current file was begun
   uint64_t lost_before_file_ = 0;
   uint64_t late_before_file_ = 0;
+  size_t files_begun_ = 0;  // after the first
   std::vector<kernel::EventSpec> specs_;
   std::optional<kernel::SignalInbox> inbox_;
   std::optional<Control> control_;
@@ -471,6 +472,7 @@ base::Status Recorder::rotate() {
   note("switched to a new file; the last is " + output_->last_path());
   // From here on what is told about the file is told about the new one.
   file_meter_ = RunMeter();
+  ++files_begun_;
   lost_before_file_ = drain_->counts().lost;
   late_before_file_ = drain_->late_writes();
   const uint64_t last_time = std::exchange(drain_->counts().last_time, 0);
@@ -513,6 +515,7 @@ stream::RecorderFacts Recorder::facts() const {
   facts.wakeups = wakeups_;
   facts.steal_seconds = file_meter_.steal_seconds(cpus());
   facts.cpu_seconds_total = file_meter_.cpu_seconds(cpus());
+  if (flight_ || files_begun_ > 0) facts.counters_run_on = 1;
   if (drain_) {
     facts.lost_ring_full = drain_->counts().lost - lost_before_file_;
     facts.late_writes = drain_->late_writes() - late_before_file_;

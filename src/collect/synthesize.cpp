@@ -16,6 +16,7 @@
 #include "base/file.h"
 #include "collect/elf_build_id.h"
 #include "collect/event_attr.h"
+#include "collect/put.h"
 #include "kernel/cgroups.h"
 
 namespace tephra::collect {
@@ -26,11 +27,6 @@ constexpr size_t kMaxNameBytes = 4096;
 constexpr size_t kMaxCommBytes = 64;
 constexpr uint16_t kMiscBuildId = 1 << 14;   // PERF_RECORD_MISC_MMAP_BUILD_ID
 constexpr uint16_t kMiscForkExec = 1 << 13;  // the mappings of the parent are not copied
-
-template <class T>
-void put(std::string& out, const T& value) {
-  out.append(reinterpret_cast<const char*>(&value), sizeof value);
-}
 
 // A name ends with a NUL and fills whole words. What a name may not hold is cut.
 void put_name(std::string& out, std::string_view name, size_t limit) {

@@ -1,6 +1,5 @@
 #include "kernel/container_names.h"
 
-#include <dirent.h>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -9,6 +8,7 @@
 #include <unordered_map>
 
 #include "base/file.h"
+#include "kernel/folder.h"
 #include "base/json_reader.h"
 
 namespace tephra::kernel {
@@ -19,22 +19,10 @@ constexpr size_t kMostEntries = 10'000;  // of a folder
 
 using ById = std::unordered_map<std::string_view, Container*>;
 
-std::vector<std::string> entries_of(const std::string& folder) {
-  std::vector<std::string> names;
-  const std::unique_ptr<DIR, int (*)(DIR*)> handle(::opendir(folder.c_str()), ::closedir);
-  if (!handle) return names;
-  while (const dirent* entry = ::readdir(handle.get())) {
-    if (entry->d_name[0] != '.') names.emplace_back(entry->d_name);
-    if (names.size() == kMostEntries) break;
-  }
-  std::sort(names.begin(), names.end());
-  return names;
-}
-
 // Where users may keep containers of their own.
 std::vector<std::string> data_folders_of_users(const std::string& root) {
   std::vector<std::string> folders{root + "/root/.local/share"};
-  for (const std::string& user : entries_of(root + "/home")) {
+  for (const std::string& user : entries_of(root + "/home", kMostEntries)) {
     folders.push_back(fmt::format("{}/home/{}/.local/share", root, user));
   }
   return folders;
@@ -56,7 +44,7 @@ void give_name(Container& container, std::string_view name) {
 void name_by_kubernetes(const std::string& root, const ById& by_id) {
   constexpr std::string_view kEnd = ".log";
   constexpr size_t kIdSize = 64;
-  for (const std::string& entry : entries_of(root + "/var/log/containers")) {
+  for (const std::string& entry : entries_of(root + "/var/log/containers", kMostEntries)) {
     std::string_view text = entry;
     if (!text.ends_with(kEnd) || text.size() < kIdSize + kEnd.size() + 1) continue;
     text.remove_suffix(kEnd.size());

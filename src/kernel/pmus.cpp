@@ -1,6 +1,5 @@
 #include "kernel/pmus.h"
 
-#include <dirent.h>
 
 #include <algorithm>
 #include <bit>
@@ -8,6 +7,7 @@
 #include <memory>
 
 #include "base/file.h"
+#include "kernel/folder.h"
 #include "kernel/glob.h"
 #include "kernel/procfs.h"
 
@@ -16,17 +16,6 @@ namespace {
 
 constexpr size_t kMaxFile = 64 << 10;
 constexpr std::string_view kUncore = "uncore_";
-
-std::vector<std::string> entries_of(const std::string& folder) {
-  std::vector<std::string> names;
-  const std::unique_ptr<DIR, int (*)(DIR*)> handle(::opendir(folder.c_str()), ::closedir);
-  if (!handle) return names;
-  while (const dirent* entry = ::readdir(handle.get())) {
-    if (entry->d_name[0] != '.') names.emplace_back(entry->d_name);
-  }
-  std::sort(names.begin(), names.end());
-  return names;
-}
 
 std::optional<unsigned> take_number(std::string_view& text) {
   unsigned number = 0;

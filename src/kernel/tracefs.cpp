@@ -1,6 +1,5 @@
 #include "kernel/tracefs.h"
 
-#include <dirent.h>
 #include <sys/mount.h>
 #include <unistd.h>
 
@@ -10,6 +9,7 @@
 #include <memory>
 
 #include "base/file.h"
+#include "kernel/folder.h"
 #include "kernel/glob.h"
 #include "kernel/near_match.h"
 
@@ -20,17 +20,6 @@ constexpr const char* kTracing = "/sys/kernel/tracing";
 constexpr const char* kDebugTracing = "/sys/kernel/debug/tracing";
 
 bool has_events(const std::string& folder) { return ::access((folder + "/events").c_str(), R_OK | X_OK) == 0; }
-
-std::vector<std::string> folders_in(const std::string& folder) {
-  std::vector<std::string> names;
-  const std::unique_ptr<DIR, int (*)(DIR*)> handle(::opendir(folder.c_str()), ::closedir);
-  if (!handle) return names;
-  while (const dirent* entry = ::readdir(handle.get())) {
-    if (entry->d_type == DT_DIR && entry->d_name[0] != '.') names.emplace_back(entry->d_name);
-  }
-  std::sort(names.begin(), names.end());
-  return names;
-}
 
 // Names become parts of a path, so they must not climb out of tracefs.
 bool plain_name(const std::string& name) {

@@ -33,6 +33,7 @@ bool CounterReads::has(const Recording& recording) {
 void CounterReads::note(const Decoder& decoder, const Recording& recording, const Record& record, uint64_t position) {
   Sample sample;
   if (!decoder.decode_sample(record, sample) || sample.read.size() == 0) return;
+  run_on_ = recording.recorder && recording.recorder->counters_run_on.value_or(0) != 0;
   const EventLayout& layout = recording.events[sample.origin.event].layout;
   const int32_t tid = layout.inherit && layout.sample_type & PERF_SAMPLE_TID ? sample.origin.tid : 0;
   noted_.push_back({decoder.has_time() ? sample.origin.time : position, position, values_.size(), sample.read.size()});
@@ -54,7 +55,8 @@ void CounterReads::finish(const Decoder& decoder) {
       const auto event = decoder.event_with_id(now.id);
       unknown_ += !event;
       if (!event) continue;
-      uint64_t& before = last[{now.id, now.tid}];
+      const auto found = last.try_emplace({now.id, now.tid}, run_on_ ? now.value : 0).first;
+      uint64_t& before = found->second;
       // Counters do not go back; where a damaged file says so, nothing is known of what was counted.
       if (now.value > before) parts_.push_back({*event, now.value - before});
       before = now.value;

@@ -53,6 +53,16 @@ TEST(CounterReads, DifferencesAreInTheOrderOfTime) {
   EXPECT_EQ(samples_of(test.recording()), (Texts{"cpu-clock 300", "cpu-clock 400"}));
 }
 
+// A file that goes on where another ended: what was counted before it is not of this one.
+TEST(CounterReads, CountersThatRanBeforeTheFileBeginWithTheirFirstValue) {
+  TestRecording test = group_of_two();
+  test.sample({.time = 1, .ip = 1, .read = {2, 5000, 100, 70, 101}});
+  test.sample({.time = 2, .ip = 1, .read = {2, 6000, 100, 75, 101}});
+  Recording recording = test.recording();
+  recording.recorder.emplace().counters_run_on = 1;
+  EXPECT_EQ(samples_of(recording), (Texts{"cpu-clock 1000", "page-faults 5"}));
+}
+
 TEST(CounterReads, OneCounterIsReadLikewise) {
   TestRecording test = group_of_two(PERF_FORMAT_ID | PERF_FORMAT_TOTAL_TIME_ENABLED | PERF_FORMAT_LOST);
   test.sample({.time = 1, .ip = 1, .read = {50, 9, 100, 0}});

@@ -40,7 +40,8 @@ bool visit_known(Facts& facts, const Visit& visit) {
   return visit("recorder_pid", facts.recorder_pid) || visit("recorder_cpu_seconds", facts.recorder_cpu_seconds) ||
          visit("wakeups", facts.wakeups) || visit("steal_seconds", facts.steal_seconds) ||
          visit("cpu_seconds_total", facts.cpu_seconds_total) || visit("lost_ring_full", facts.lost_ring_full) ||
-         visit("late_writes", facts.late_writes) || visit("engine", facts.engine);
+         visit("late_writes", facts.late_writes) || visit("counters_run_on", facts.counters_run_on) ||
+         visit("engine", facts.engine);
 }
 
 std::string escaped(std::string_view text) {

@@ -20,6 +20,7 @@ struct RecorderFacts {
   std::optional<double> cpu_seconds_total;    // of the CPUs watched: their number times the duration
   std::optional<uint64_t> lost_ring_full;     // records for which a ring had no room
   std::optional<uint64_t> late_writes;        // writes that took so long that rings could fill
+  std::optional<uint64_t> counters_run_on;    // 1: counters did not begin at zero when this file began
   std::optional<std::string> engine;          // how stacks were taken
   std::map<std::string, std::string> others;  // keys of other versions
 

@@ -160,6 +160,10 @@ class ControlGroups(Target):
     def remove_groups(self):
         for path in self.groups:
             for _ in range(50):
+                with open(os.path.join(path, "cgroup.procs")) as file:
+                    for pid in file.read().split():
+                        with contextlib.suppress(ProcessLookupError):
+                            os.kill(int(pid), signal.SIGKILL)
                 try:
                     os.rmdir(path)
                     break
