@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include <chrono>
+#include <cstdio>
 #include <functional>
 #include <string>
 #include <thread>
@@ -32,6 +33,7 @@ class OnTerminal {
  public:
   explicit OnTerminal(const std::function<int()>& body) {
     int controller = -1;
+    std::fflush(nullptr);  // what is not printed yet would be printed by both
     pid_ = ::forkpty(&controller, nullptr, nullptr, nullptr);
     if (pid_ == 0) {
       // Where the tests run in the background, a shell may have left these ignored.

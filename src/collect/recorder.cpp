@@ -325,7 +325,7 @@ double Recorder::seconds_to_wait() const {
   return std::clamp(seconds, 0.0, 60.0);
 }
 
-// Until a ring is half full, someone wants something, or it is time for something.
+// Until a ring is a quarter full, someone wants something, or it is time for something.
 void Recorder::wait_for_work() {
   std::vector<pollfd> waits;
   waits.push_back({inbox_->fd(), POLLIN, 0});

@@ -15,7 +15,7 @@ namespace {
 // Rings are written together in one call until this much is waiting; then the kernel gets its space back.
 constexpr size_t kBatchBytes = 1 << 20;
 constexpr std::chrono::milliseconds kLate{200};
-// The kernel wakes us at one half. At this much the next delay may cost records.
+// The kernel wakes us at a quarter. At this much the next delay may cost records.
 constexpr double kNearlyFull = 0.7;
 // A writer that was in the kernel's code when a ring was exchanged may still finish its record.
 constexpr int kEmptyPasses = 3;
