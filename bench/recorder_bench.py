@@ -12,6 +12,7 @@ import json
 import os
 import re
 import shutil
+import signal
 import statistics
 import subprocess
 import sys
@@ -22,6 +23,7 @@ ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 BUILD = os.path.join(ROOT, "build", "release")
 TEPHRA = os.path.join(BUILD, "tephra")
 SPIN = os.path.join(BUILD, "programs", "spin")
+FIXED_WORK = os.path.join(BUILD, "bench", "fixed_work_bench")
 PEER = "`perf record -B -N`"
 LIMITS = {"perf_event_max_sample_rate": "100000", "perf_cpu_time_max_percent": "0"}
 
@@ -173,33 +175,37 @@ def bench_start(folder, options):
         "`perf record -a`")
 
 
-def work_done(seconds):
-    """How often a program gets round its loop in a time, one a CPU."""
-    script = "import time\nend=time.monotonic()+%f\nn=0\nwhile time.monotonic()<end: n+=1\nprint(n)" % seconds
-    processes = [subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, text=True)
-                 for _ in range(os.cpu_count())]
-    return sum(int(process.communicate()[0]) for process in processes)
+def time_for_work():
+    """Seconds for a fixed piece of work, one on each CPU."""
+    processes = [subprocess.Popen(["taskset", "-c", str(cpu), FIXED_WORK], stdout=subprocess.PIPE,
+                                  text=True) for cpu in sorted(os.sched_getaffinity(0))]
+    return [float(process.communicate()[0]) for process in processes]
 
 
 def bench_flight(folder, options):
-    """What waiting in flight costs: the recorder's own CPU, and what a busy machine gets done less."""
-    path = os.path.join(folder, "flight.data")
-    words = [TEPHRA, "record", "-q", "-a", "-g", "-e", "cpu-clock", "-F", "999", "--overwrite", "-o", path]
-    own, share = [], []
-    for _ in range(options.rounds):
-        alone = work_done(options.seconds)
-        recorder = subprocess.Popen([*words, "--duration", "1000"], stderr=subprocess.DEVNULL)
-        time.sleep(0.5)
-        before = ticks(recorder.pid)
-        beside = work_done(options.seconds)
-        own.append((ticks(recorder.pid) - before) / options.seconds)
-        recorder.terminate()
-        recorder.wait()
-        share.append(1 - beside / alone)
-    row("flight recorder waiting at 999 Hz: CPU of the recorder", statistics.median(own) * 100, None, "% of a CPU",
+    """What waiting in flight costs: the recorder's own CPU, and what the kernel's sampling takes from a busy machine."""
+    words = ["-q", "-a", "-g", "-e", "cpu-clock", "-F", "999", "--overwrite", "-o"]
+    waiting = {"tephra": [TEPHRA, "record", "-B", *words, os.path.join(folder, "flight.data"), "sleep", "1000"],
+               "perf": ["perf", "record", *words, os.path.join(folder, "perf.data"), "sleep", "1000"]}
+    own = []
+    times = {"alone": [], "tephra": [], "perf": []}
+    for _ in range(options.rounds * 2):
+        times["alone"] += time_for_work()
+        for name, command in waiting.items():
+            recorder = subprocess.Popen(command, stderr=subprocess.DEVNULL)
+            time.sleep(0.5)
+            before, begin = ticks(recorder.pid), time.monotonic()
+            times[name] += time_for_work()
+            if name == "tephra":
+                own.append((ticks(recorder.pid) - before, time.monotonic() - begin))
+            recorder.send_signal(signal.SIGINT)
+            recorder.wait()
+    share = sum(cpu for cpu, _ in own) / sum(seconds for _, seconds in own)
+    row("flight recorder waiting at 999 Hz: CPU of the recorder", share * 100, None, "% of a CPU",
         "under 0.5 %", "")
-    row("flight recorder waiting at 999 Hz: work a busy machine gets done less", statistics.median(share) * 100, None,
-        "%", "", "")
+    more = {name: (min(times[name]) / min(times["alone"]) - 1) * 100 for name in ("tephra", "perf")}
+    row("flight recorder waiting at 999 Hz: time that fixed work on every CPU takes more, the kernel's sampling included",
+        more["tephra"], more["perf"], "%", "", "`perf record --overwrite`")
 
 
 def ticks(pid):
