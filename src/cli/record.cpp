@@ -9,6 +9,7 @@
 #include "cli/recording.h"
 #include "collect/recorder.h"
 #include "kernel/procfs.h"
+#include "views/printable.h"
 
 namespace tephra::cli {
 namespace {
@@ -48,8 +49,7 @@ void print_cost(const collect::RecordSummary& summary) {
                base::counted(summary.wakeups, "wake-up"));
     return;
   }
-  fmt::print(stderr,
-             "tephra: recording took {:.3f} s of CPU ({:.2f} % of one), {}/s, {:.1f} wake-ups a second\n",
+  fmt::print(stderr, "tephra: recording took {:.3f} s of CPU ({:.2f} % of one), {}/s, {:.1f} wake-ups a second\n",
              summary.own_cpu_seconds, 100 * summary.own_cpu_seconds / seconds,
              base::bytes_text(static_cast<uint64_t>(static_cast<double>(summary.output.bytes_written) / seconds)),
              static_cast<double>(summary.wakeups) / seconds);
@@ -70,14 +70,14 @@ void print_details(const collect::RecordSummary& summary) {
 std::string where(const collect::RecordSummary& summary) {
   if (summary.path == "-") return "standard output";
   const size_t files = summary.output.files_kept;
-  if (files <= 1) return summary.path;
-  return fmt::format("{} files, the last {}", files, summary.path);
+  if (files <= 1) return views::printable(summary.path);
+  return fmt::format("{} files, the last {}", files, views::printable(summary.path));
 }
 
 void print_summary(const collect::RecordSummary& summary, bool verbose) {
   fmt::print(stderr, "tephra: recorded {} of {} in {:.1f} s, {} lost, to {} ({})\n",
-             base::counted(summary.samples, "sample"), summary.event_name, summary.seconds, summary.lost, where(summary),
-             base::bytes_text(summary.output.bytes_kept));
+             base::counted(summary.samples, "sample"), summary.event_name, summary.seconds, summary.lost,
+             where(summary), base::bytes_text(summary.output.bytes_kept));
   if (summary.full) {
     fmt::print(stderr, "tephra: the size limit ended the recording; it left no room for {} more\n",
                base::counted(summary.beyond_limit, "sample"));

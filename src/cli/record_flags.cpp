@@ -289,7 +289,7 @@ void RecordFlags::declare(CLI::App& parser) {
                   "the file to write (perf.data), an earlier one becomes FILE.old; - writes a\nstream to standard "
                   "output")
       ->type_name("FILE");
-  parser.add_option("-z,--compression-level", compression, "compress with zstd, level 1 (default) to 22")
+  parser.add_option("-z,--compression-level", compression, "compress with zstd; the level, 1 (default) to 22, is part of the word: -z9")
       ->expected(0, 1)
       ->type_name("[LEVEL]");
   parser.add_option("--max-size", max_size, "end when the file is this large: 10M, 2G")->type_name("SIZE");

@@ -11,6 +11,7 @@
 #include "base/units.h"
 #include "kernel/procfs.h"
 #include "kernel/tracefs.h"
+#include "views/printable.h"
 
 namespace tephra::cli {
 namespace {
@@ -150,7 +151,7 @@ base::Result<double> seconds_of(const std::string& text, const char* option) {
 std::function<void(const std::string&)> note_on_terminal() {
   const bool terminal = ::isatty(STDERR_FILENO) != 0;
   return
-      [terminal](const std::string& text) { fmt::print(stderr, "{}tephra: {}\n", terminal ? "\r\x1b[K" : "", text); };
+      [terminal](const std::string& text) { fmt::print(stderr, "{}tephra: {}\n", terminal ? "\r\x1b[K" : "", views::printable(text)); };
 }
 
 collect::OnProgress progress_on_terminal(bool quiet) {

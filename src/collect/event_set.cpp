@@ -12,6 +12,7 @@
 #include "kernel/procfs.h"
 
 namespace tephra::collect {
+
 EventSet::EventSet(std::vector<PlannedEvent> plan, const kernel::AttrSupport& support, Note note)
     : plan_(std::move(plan)),
       support_(support),

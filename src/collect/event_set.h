@@ -56,6 +56,7 @@ class EventSet {
   bool enable_only(const std::string& name, bool on);
 
   RingSet& rings() { return rings_; }
+  const RingSet& rings() const { return rings_; }
   // Rings that keep the newest records. Null unless the plan has such events.
   RingSet* flight_rings() { return flight_rings_ ? &*flight_rings_ : nullptr; }
   // Exchanges the ring of a CPU for a larger one. The kernel takes some ten milliseconds for each event that writes to

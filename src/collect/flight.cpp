@@ -11,12 +11,12 @@
 #include "collect/features.h"
 #include "collect/snapshot.h"
 #include "kernel/procfs.h"
+#include "stream/records.h"
 
 namespace tephra::collect {
 namespace {
 
 constexpr std::chrono::hours kNever{24 * 365};
-
 constexpr std::chrono::minutes kRollCall{1};
 
 // The records of one text as what scan_records reads.
@@ -24,13 +24,12 @@ kernel::Pending as_pending(const std::string& records) {
   return {{base::as_bytes(records), base::Bytes()}, records.size()};
 }
 
-uint64_t samples_after(uint64_t time, const kernel::Pending& records) {
+uint64_t samples_after(uint64_t time, const std::string& records) {
   uint64_t samples = 0;
-  for (size_t offset = 0; offset + kSampleTimeOffset + 8 <= records.size();) {
-    const uint64_t header = records.word(offset);
-    const bool sample = static_cast<uint32_t>(header) == PERF_RECORD_SAMPLE;
-    samples += sample && records.word(offset + kSampleTimeOffset) > time;
-    offset += std::max<size_t>(header >> 48, sizeof(perf_event_header));
+  stream::RecordWalker walker(base::as_bytes(records));
+  for (stream::Record record; walker.next(record);) {
+    samples += record.type == PERF_RECORD_SAMPLE && record.bytes.size() >= kSampleTimeOffset + 8 &&
+               base::load<uint64_t>(record.bytes.data() + kSampleTimeOffset) > time;
   }
   return samples;
 }
@@ -159,7 +158,7 @@ base::Result<std::string> Flight::write(const OutputSettings& where, std::span<c
   TEPHRA_CHECK_OK(output.finish(features));
 
   // Snapshots overlap where they follow each other quickly.
-  counts_.samples += samples_after(newest_written_, as_pending(records));
+  counts_.samples += samples_after(newest_written_, records);
   newest_written_ = std::max(newest_written_, seen.last_time);
   counts_.throttled += seen.throttled;
   last_span_ = static_cast<double>(seen.last_time - seen.first_time) / 1e9;

@@ -71,9 +71,7 @@ class Flight {
   const BuildIds& files() const { return files_; }
 
  private:
-  Flight(OutputSettings output, EventSet& events) : output_(std::move(output)), events_(&events) {
-    counts_.want_tasks = true;
-  }
+  Flight(OutputSettings output, EventSet& events) : output_(std::move(output)), events_(&events) {}
   // What the rings hold within the window, oldest first.
   base::Result<std::string> copy_rings();
   uint64_t window_begin() const;

@@ -1,5 +1,6 @@
 #include "collect/followed_tasks.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -49,12 +50,12 @@ base::Status FollowedTasks::check_descriptors() const {
   const size_t needed = threads * events_.plan().size() * events_.rings().cpus().size() + 64;
   const unsigned long allowed = kernel::open_file_limit();
   if (needed <= allowed) return {};
-  return base::failed(fmt::format("cannot attach to {} threads", threads), "",
-                      fmt::format("that takes {} descriptors, one per event, thread and CPU, and {} are allowed",
-                                  needed, allowed),
-                      fmt::format("Run 'ulimit -n {0}' first (above the hard limit as root: 'prlimit --nofile={0} "
-                                  "tephra …'), or record everything with -a.",
-                                  needed));
+  return base::failed(
+      fmt::format("cannot attach to {} threads", threads), "",
+      fmt::format("that takes {} descriptors, one per event, thread and CPU, and {} are allowed", needed, allowed),
+      fmt::format("Run 'ulimit -n {0}' first (above the hard limit as root: 'prlimit --nofile={0} "
+                  "tephra …'), or record everything with -a.",
+                  needed));
 }
 
 base::Status FollowedTasks::attach() {
@@ -76,18 +77,14 @@ std::map<pid_t, size_t> FollowedTasks::births_in_rings() const {
   const RingSet& rings = events_.rings();
   for (size_t place = 0; place < rings.cpus().size(); ++place) {
     const kernel::Pending pending = rings.ring(place).pending();
-    for (size_t offset = 0; offset + 8 <= pending.size();) {
-      const uint64_t header = pending.word(offset);
-      const size_t size = header >> 48;
-      if (size < 8 || size > pending.size() - offset) break;
-      if (static_cast<uint32_t>(header) == PERF_RECORD_FORK && size >= kTimeOffset + 8) {
+    for (size_t offset = 0, size = 0; (size = pending.record_size(offset)) > 0; offset += size) {
+      if (static_cast<uint32_t>(pending.word(offset)) == PERF_RECORD_FORK && size >= kTimeOffset + 8) {
         const uint64_t tids = pending.word(offset + kTidOffset);
         const auto parent = static_cast<pid_t>(tids >> 32);
         // A parent that is not attached itself has all its events from its own parent.
         const auto opened = events_.opened_before(parent, pending.word(offset + kTimeOffset));
         threads.emplace(static_cast<pid_t>(tids), opened.value_or(kAllEvents));
       }
-      offset += size;
     }
   }
   return threads;
@@ -175,7 +172,8 @@ base::Status FollowedTasks::attach_thread(pid_t tid) {
   attached_.insert(tid);
   Watched watched;
   watched.pid = tid;
-  watched.thread_fd = events_.last_task_fd();
+  // Our own, since the events of a thread that has ended may be closed before we look.
+  watched.thread_fd.reset(::fcntl(events_.last_task_fd(), F_DUPFD_CLOEXEC, 0));
   watched_.push_back(std::move(watched));
   return {};
 }
@@ -217,15 +215,15 @@ void FollowedTasks::add_waits(std::vector<pollfd>& waits) const {
   for (const Watched& watched : watched_) {
     if (watched.pidfd)
       waits.push_back({watched.pidfd.get(), POLLIN, 0});
-    else if (watched.thread_fd >= 0)
-      waits.push_back({watched.thread_fd, 0, 0});
+    else if (watched.thread_fd)
+      waits.push_back({watched.thread_fd.get(), 0, 0});
   }
 }
 
 bool FollowedTasks::all_ended() {
   std::erase_if(watched_, [](const Watched& watched) {
-    if (watched.thread_fd >= 0) {
-      pollfd wait{watched.thread_fd, 0, 0};
+    if (watched.thread_fd) {
+      pollfd wait{watched.thread_fd.get(), 0, 0};
       return ::poll(&wait, 1, 0) > 0 && (wait.revents & (POLLHUP | POLLERR)) != 0;
     }
     if (!watched.pidfd) return !kernel::process_exists(watched.pid);

@@ -43,8 +43,8 @@ class FollowedTasks {
 
  private:
   struct Watched {
-    base::FileDescriptor pidfd;  // of a process
-    int thread_fd = -1;          // of a thread: an event's, which hangs up
+    base::FileDescriptor pidfd;      // of a process
+    base::FileDescriptor thread_fd;  // of a thread: an event's, which hangs up
     pid_t pid = 0;
   };
 

@@ -115,15 +115,20 @@ class Recorder {
   const OnProgress& on_progress_;
   const kernel::AttrSupport support_;
   const RunMeter meter_;
-  RunMeter file_meter_;  // since the current file was begun
-  uint64_t lost_before_file_ = 0;
-  uint64_t late_before_file_ = 0;
-  size_t files_begun_ = 0;  // after the first
+  // What there was when the current file was begun.
+  struct FileStart {
+    RunMeter meter;
+    uint64_t lost = 0;
+    uint64_t late_writes = 0;
+    uint64_t wakeups = 0;
+    bool first = true;
+  };
+  FileStart file_start_;
   std::vector<kernel::EventSpec> specs_;
   std::optional<kernel::SignalInbox> inbox_;
   std::optional<Control> control_;
   std::optional<kernel::Workload> program_;
-  mutable std::optional<EventSet> events_;
+  std::optional<EventSet> events_;
   std::optional<FollowedTasks> tasks_;
   std::optional<RecordingOutput> output_;  // without a flight recorder
   std::optional<SideBandKeeper> keeper_;   // with rotation: what the next file has to begin with
@@ -247,6 +252,8 @@ base::Status Recorder::open_output() {
     const bool keys = !program_;
     TEPHRA_TRY(auto flight, Flight::open(*options_.flight, keys, options_.output, *events_));
     flight_.emplace(std::move(flight));
+    // Only while someone takes them: they would pile up over days.
+    flight_->counts().want_tasks = tasks_ && tasks_->scans();
     Synthesizer existing(synthesis(), [this](base::Bytes bytes) { return tell(bytes); });
     TEPHRA_CHECK_OK(describe_existing(existing));
     add_files(existing.build_ids(), flight_->files());
@@ -455,6 +462,7 @@ base::Status Recorder::follow_tasks() {
   if (fresh.empty()) return {};
   Synthesizer existing(settings, [this](base::Bytes bytes) { return tell(bytes); });
   for (const pid_t pid : fresh) TEPHRA_CHECK_OK(existing.add_process(pid));
+  add_files(existing.build_ids(), flight_ ? flight_->files() : drain_->files());
   return existing.flush();
 }
 
@@ -471,10 +479,7 @@ base::Status Recorder::rotate() {
   TEPHRA_CHECK_OK(finish_file());
   note("switched to a new file; the last is " + output_->last_path());
   // From here on what is told about the file is told about the new one.
-  file_meter_ = RunMeter();
-  ++files_begun_;
-  lost_before_file_ = drain_->counts().lost;
-  late_before_file_ = drain_->late_writes();
+  file_start_ = {RunMeter(), drain_->counts().lost, drain_->late_writes(), wakeups_, false};
   const uint64_t last_time = std::exchange(drain_->counts().last_time, 0);
   drain_->counts().first_time = 0;
   TEPHRA_CHECK_OK(output_->begin_next(events_->file_events(), first_features()));
@@ -511,14 +516,14 @@ void Recorder::tick() {
 stream::RecorderFacts Recorder::facts() const {
   stream::RecorderFacts facts;
   facts.recorder_pid = ::getpid();
-  facts.recorder_cpu_seconds = file_meter_.own_cpu_seconds();
-  facts.wakeups = wakeups_;
-  facts.steal_seconds = file_meter_.steal_seconds(cpus());
-  facts.cpu_seconds_total = file_meter_.cpu_seconds(cpus());
-  if (flight_ || files_begun_ > 0) facts.counters_run_on = 1;
+  facts.recorder_cpu_seconds = file_start_.meter.own_cpu_seconds();
+  facts.wakeups = wakeups_ - file_start_.wakeups;
+  facts.steal_seconds = file_start_.meter.steal_seconds(cpus());
+  facts.cpu_seconds_total = file_start_.meter.cpu_seconds(cpus());
+  if (flight_ || !file_start_.first) facts.counters_run_on = 1;
   if (drain_) {
-    facts.lost_ring_full = drain_->counts().lost - lost_before_file_;
-    facts.late_writes = drain_->late_writes() - late_before_file_;
+    facts.lost_ring_full = drain_->counts().lost - file_start_.lost;
+    facts.late_writes = drain_->late_writes() - file_start_.late_writes;
   }
   return facts;
 }
@@ -598,7 +603,8 @@ void Recorder::end_program() {
   while (!program_->poll()) {
     pollfd wait{inbox_->fd(), POLLIN, 0};
     if (::poll(&wait, 1, 1000) == 0 && !std::exchange(said, true)) {
-      note(fmt::format("waiting for {} to end, which was told to (SIGTERM); Ctrl-C kills it", options_.target.command[0]));
+      note(fmt::format("waiting for {} to end, which was told to (SIGTERM); Ctrl-C kills it",
+                       options_.target.command[0]));
     }
     while (const int signal = inbox_->next()) {
       if (signal != SIGCHLD) program_->send(SIGKILL);

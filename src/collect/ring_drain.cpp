@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/bytes.h"
+#include "stream/records.h"
 
 namespace tephra::collect {
 namespace {
@@ -25,12 +26,8 @@ uint64_t samples_behind(const std::vector<iovec>& parts, size_t offset) {
   std::string bytes;
   for (const iovec& part : parts) bytes.append(static_cast<const char*>(part.iov_base), part.iov_len);
   uint64_t samples = 0;
-  while (offset + sizeof(perf_event_header) <= bytes.size()) {
-    const auto header = base::load<perf_event_header>(reinterpret_cast<const std::byte*>(bytes.data()) + offset);
-    if (header.size < sizeof header) break;
-    samples += header.type == PERF_RECORD_SAMPLE;
-    offset += header.size;
-  }
+  stream::RecordWalker walker(base::as_bytes(bytes).subspan(offset));
+  for (stream::Record record; walker.next(record);) samples += record.type == PERF_RECORD_SAMPLE;
   return samples;
 }
 
@@ -120,8 +117,8 @@ base::Status RingDrain::grow_full_rings() {
       warned_full_ = true;
       note_(fmt::format("the rings of {} KiB fill up, records may be lost: {}",
                         events_.rings().ring(place).capacity() >> 10,
-                        may_grow_ ? "more memory may not be locked. Have root run 'sysctl "
-                                    "kernel.perf_event_mlock_kb=8192', or sample less often (-F)."
+                        may_grow_ ? "they cannot grow (too many threads share them, or no more memory may be locked). "
+                                    "Use -m 16M, or sample less often (-F)."
                                   : "use a larger -m, or leave it out so that they grow."));
     }
   }

@@ -44,13 +44,11 @@ void scan_records(const kernel::Pending& pending, RecordCounts& counts, BuildIds
   constexpr size_t kNone = SIZE_MAX;
   size_t first_sample = kNone;
   size_t last_sample = kNone;
-  const size_t end = pending.size();
-  for (size_t offset = 0; offset + sizeof(perf_event_header) <= end;) {
+  // What is no whole record cannot be; the bytes are stored all the same.
+  for (size_t offset = 0, size = 0; (size = pending.record_size(offset)) > 0; offset += size) {
     const uint64_t header = pending.word(offset);
     const auto type = static_cast<uint32_t>(header);
     const auto misc = static_cast<uint16_t>(header >> 32);
-    const size_t size = header >> 48;
-    if (size < sizeof(perf_event_header) || size > end - offset) break;  // cannot be; the bytes are stored all the same
     if (type == PERF_RECORD_SAMPLE) {
       ++counts.samples;
       if (first_sample == kNone) first_sample = offset;
@@ -68,7 +66,6 @@ void scan_records(const kernel::Pending& pending, RecordCounts& counts, BuildIds
       const auto tid = static_cast<pid_t>(pending.word(offset + 16));
       (type == PERF_RECORD_FORK ? counts.born : counts.ended).push_back({pid, tid});
     }
-    offset += size;
   }
   if (first_sample != kNone) note_times(pending, first_sample, last_sample, counts);
 }

@@ -40,13 +40,14 @@ SideBandKeeper::SideBandKeeper(LiveRanges live_ranges, SideBandLimits limits)
 
 void SideBandKeeper::take(const kernel::Pending& pending) {
   std::vector<std::byte> record;
-  for (size_t offset = 0; offset < pending.size(); offset += record.size()) {
-    const size_t left = pending.size() - offset;
-    const size_t size = left < sizeof(perf_event_header) ? 0 : pending.word(offset) >> 48;
-    if (size < sizeof(perf_event_header) || size > left || size % sizeof(uint64_t) != 0) {
+  for (size_t offset = 0, size = 0; offset < pending.size(); offset += size) {
+    size = pending.record_size(offset);
+    if (size == 0 || size % sizeof(uint64_t) != 0) {
       ++counts_.malformed;
       return;
     }
+    // Where samples share the ring they are most of it, and not copied.
+    if (static_cast<uint32_t>(pending.word(offset)) == PERF_RECORD_SAMPLE) continue;
     record.resize(size);
     pending.copy(offset, record.data(), size);
     take_one(record);

@@ -33,11 +33,7 @@ Pending whole_records(base::Bytes ring, uint64_t head) {
   const size_t first = std::min(written, ring.size() - begin);
   Pending all{{ring.subspan(begin, first), ring.first(written - first)}, head};
   size_t whole = 0;
-  while (written - whole >= sizeof(perf_event_header)) {
-    const size_t size = all.word(whole) >> 48;
-    if (size < sizeof(perf_event_header) || size % sizeof(uint64_t) != 0 || size > written - whole) break;
-    whole += size;
-  }
+  for (size_t size = 0; (size = all.record_size(whole)) > 0 && size % sizeof(uint64_t) == 0;) whole += size;
   all.parts[0] = all.parts[0].first(std::min(whole, first));
   all.parts[1] = all.parts[1].first(whole - all.parts[0].size());
   return all;

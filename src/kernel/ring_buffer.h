@@ -22,6 +22,12 @@ struct Pending {
     const bool wrapped = offset >= parts[0].size();
     return base::load<uint64_t>(wrapped ? parts[1].data() + (offset - parts[0].size()) : parts[0].data() + offset);
   }
+  // Of the record at `offset`, by its header; 0 where no whole record is.
+  size_t record_size(size_t offset) const {
+    if (offset + sizeof(perf_event_header) > size()) return 0;
+    const size_t bytes = word(offset) >> 48;
+    return bytes < sizeof(perf_event_header) || bytes > size() - offset ? 0 : bytes;
+  }
   // Copies out bytes that lie within size().
   void copy(size_t offset, std::byte* to, size_t count) const;
 };
