@@ -6,22 +6,13 @@
 #include <algorithm>
 
 #include "symbols/debug_file.h"
+#include "symbols/file_finder.h"
 
 namespace tephra::symbols {
 namespace {
 
 using model::Reason;
 using objects::ElfFile;
-
-// Recordings of old perf pad every build id to 20 bytes with zeros, so the shorter one decides.
-// Records have room for 20 bytes, so of longer ids the first 20 count.
-bool same_build_id(base::Bytes a, base::Bytes b) {
-  a = a.first(std::min(a.size(), model::BuildId::kMostBytes));
-  b = b.first(std::min(b.size(), model::BuildId::kMostBytes));
-  if (a.size() > b.size()) std::swap(a, b);
-  const auto is_zero = [](std::byte byte) { return byte == std::byte{0}; };
-  return !a.empty() && std::ranges::equal(a, b.first(a.size())) && std::ranges::all_of(b.subspan(a.size()), is_zero);
-}
 
 // Whether another file of the same filesystem is at `path` now. Devices tell nothing when they differ: layered
 // filesystems show another one to the kernel than to programs.

@@ -1,0 +1,39 @@
+/* What the in-kernel unwinder (bpf/stack_walk.h) and the program that feeds it share. */
+#ifndef TEPHRA_ABI_STACK_WALK_H
+#define TEPHRA_ABI_STACK_WALK_H
+
+/* A piece of a process's memory that holds code. */
+struct tephra_walk_mapping {
+  unsigned long long start;
+  unsigned long long end;
+  unsigned long long file_offset; /* of `start`: what a table's rows are looked up by */
+  unsigned int table;             /* which table; 0: none, frame pointers are used */
+  unsigned int flags;             /* TEPHRA_MAPPING_* */
+};
+
+#define TEPHRA_MAPPING_NO_FILE 1 /* its rows are missing because the file is not at hand */
+
+/* Where a process's mappings are in the pool: sorted, [first, first + count). It is used only while the process is
+ * still the program that it was when they were listed: after an exec the stack begins elsewhere. */
+struct tephra_walk_process {
+  unsigned int first;
+  unsigned int count;
+  unsigned long long start_stack; /* mm->start_stack, the 28th field of /proc/PID/stat */
+  unsigned long long start_code;  /* mm->start_code, the 26th */
+};
+
+/* Records that come through the ring beside samples; their types are above all of perf's. */
+enum tephra_walk_record {
+  TEPHRA_RECORD_WANTED = 0x7e01, /* a process, or a piece of its memory, that is not known: its sample was left to perf */
+};
+
+struct tephra_walk_wanted {
+  unsigned int type; /* as perf_event_header */
+  unsigned short misc;
+  unsigned short size;
+  int pid;
+  int tid;
+  unsigned long long address; /* that is in no known mapping; 0: the process is not known */
+};
+
+#endif

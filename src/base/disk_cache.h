@@ -1,0 +1,51 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "base/bytes.h"
+#include "base/file.h"
+#include "base/result.h"
+
+namespace tephra::base {
+
+// Files that can be made anew at any time, below $XDG_CACHE_HOME/tephra (else ~/.cache/tephra): one folder a kind, one
+// file a key. An entry is whole or absent, also when several processes write it or one is killed; what is damaged, of
+// another version, of another user or not a regular file is as if absent.
+class DiskCache {
+ public:
+  // Of this user; without a home nothing is stored and nothing found. TEPHRA_NO_CACHE in the environment has the same
+  // effect.
+  static DiskCache of_user();
+  // Below `folder`, which need not exist yet. Empty: stores nothing.
+  explicit DiskCache(std::string folder) : folder_(std::move(folder)) {}
+
+  // An entry, mapped. Its content begins at a multiple of 64 bytes.
+  class Entry {
+   public:
+    Bytes bytes() const { return content_; }
+
+   private:
+    friend class DiskCache;
+    explicit Entry(FileContent file) : file_(std::move(file)) {}
+    FileContent file_;
+    Bytes content_;
+  };
+
+  // `kind` is a word, `key` is hex digits (a build id); `version` is that of the content's layout.
+  std::optional<Entry> find(std::string_view kind, std::string_view key, uint32_t version) const;
+  // Failing to store is no error to anyone but a test. Deletes the oldest entries of the kind when they exceed
+  // `kind_limit` bytes together.
+  Status store(std::string_view kind, std::string_view key, uint32_t version, Bytes content,
+               uint64_t kind_limit = uint64_t{2} << 30) const;
+
+  const std::string& folder() const { return folder_; }
+
+ private:
+  std::string path_of(std::string_view kind, std::string_view key) const;
+  std::string folder_;
+};
+
+}  // namespace tephra::base

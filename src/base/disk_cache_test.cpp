@@ -1,0 +1,78 @@
+#include "base/disk_cache.h"
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+
+#include <filesystem>
+#include <fstream>
+
+namespace tephra::base {
+namespace {
+
+class DiskCacheTest : public ::testing::Test {
+ protected:
+  DiskCacheTest() {
+    std::string name = "/tmp/tephra-cache-XXXXXX";
+    folder_ = ::mkdtemp(name.data());
+  }
+  ~DiskCacheTest() override { std::filesystem::remove_all(folder_); }
+
+  std::string text_of(std::string_view key, uint32_t version = 1) const {
+    const auto entry = cache().find("tables", key, version);
+    return entry ? std::string(as_text(entry->bytes())) : "(absent)";
+  }
+  DiskCache cache() const { return DiskCache(folder_ + "/deep/tephra"); }
+  std::string file(const std::string& key) const { return folder_ + "/deep/tephra/tables/" + key; }
+
+  std::string folder_;
+};
+
+TEST_F(DiskCacheTest, GivesBackWhatWasStored) {
+  EXPECT_EQ(text_of("aa"), "(absent)");
+  ASSERT_TRUE(cache().store("tables", "aa", 1, as_bytes("rows")));
+  EXPECT_EQ(text_of("aa"), "rows");
+  EXPECT_EQ(reinterpret_cast<uintptr_t>(cache().find("tables", "aa", 1)->bytes().data()) % 64, 0u);
+  ASSERT_TRUE(cache().store("tables", "aa", 1, as_bytes("other rows")));
+  EXPECT_EQ(text_of("aa"), "other rows");
+}
+
+TEST_F(DiskCacheTest, TakesNothingOfAnotherVersionOrDamaged) {
+  ASSERT_TRUE(cache().store("tables", "aa", 1, as_bytes("rows")));
+  EXPECT_EQ(text_of("aa", 2), "(absent)");
+  std::filesystem::resize_file(file("aa"), 66);
+  EXPECT_EQ(text_of("aa"), "(absent)");
+  ASSERT_TRUE(cache().store("tables", "aa", 1, as_bytes("rows")));
+  std::fstream(file("aa"), std::ios::in | std::ios::out).seekp(65).put('x');
+  EXPECT_EQ(text_of("aa"), "(absent)");
+  std::ofstream(file("aa")) << "something else";
+  EXPECT_EQ(text_of("aa"), "(absent)");
+}
+
+TEST_F(DiskCacheTest, NeverOpensAFifoOrALink) {
+  ASSERT_TRUE(cache().store("tables", "aa", 1, as_bytes("rows")));
+  std::filesystem::create_symlink(file("aa"), file("bb"));
+  EXPECT_EQ(text_of("bb"), "(absent)");
+  ASSERT_EQ(::mkfifo(file("cc").c_str(), 0600), 0);
+  EXPECT_EQ(text_of("cc"), "(absent)");
+}
+
+TEST_F(DiskCacheTest, RefusesKeysThatAreNoWords) {
+  EXPECT_FALSE(cache().store("tables", "../aa", 1, as_bytes("rows")));
+  EXPECT_FALSE(cache().store("tables", "", 1, as_bytes("rows")));
+  EXPECT_FALSE(DiskCache("").store("tables", "aa", 1, as_bytes("rows")));
+}
+
+TEST_F(DiskCacheTest, DeletesTheOldestBeyondItsLimit) {
+  const std::string content(1000, 'x');
+  for (const char* key : {"aa", "bb", "cc"}) {
+    ASSERT_TRUE(cache().store("tables", key, 1, as_bytes(content), 2500));
+    timespec times[2] = {{0, UTIME_OMIT}, {1000 + key[0], 0}};
+    ASSERT_EQ(::utimensat(AT_FDCWD, file(key).c_str(), times, 0), 0);
+  }
+  EXPECT_EQ(text_of("aa"), "(absent)");
+  EXPECT_EQ(text_of("cc"), content);
+}
+
+}  // namespace
+}  // namespace tephra::base

@@ -1,0 +1,41 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string_view>
+#include <vector>
+
+#include "abi/walk_end.h"
+#include "base/bytes.h"
+#include "model/profile_assembler.h"
+#include "stream/address_space.h"
+
+namespace tephra::stream {
+
+// What a sample holds of a thread's user state, to be unwound later (PERF_SAMPLE_REGS_USER and STACK_USER).
+struct RawStack {
+  uint64_t abi = 0;            // PERF_SAMPLE_REGS_ABI_*
+  uint64_t register_mask = 0;  // which of perf's registers of the machine `registers` holds, in their order
+  base::Bytes registers;
+  base::Bytes stack;  // from the stack pointer upwards, as much as was copied
+};
+
+// Walks raw stacks. Made once for a recording; shared by threads, each of which has a Walker of its own.
+class Unwinder {
+ public:
+  class Walker {
+   public:
+    virtual ~Walker() = default;
+    // Appends the user addresses of `raw`, leaf first, and says how the walk ended. `space` is what the process had
+    // mapped then.
+    virtual tephra_walk_end walk(const RawStack& raw, AddressSpaces::State space, std::vector<uint64_t>& addresses) = 0;
+  };
+
+  virtual ~Unwinder() = default;
+  // `spaces` and `so_far` (strings and mappings that ranges refer to) are complete and outlive the walker. `machine` as
+  // in RecordingFacts::arch.
+  virtual std::unique_ptr<Walker> walker(const AddressSpaces& spaces, const model::Profile& so_far,
+                                         std::string_view machine) = 0;
+};
+
+}  // namespace tephra::stream
