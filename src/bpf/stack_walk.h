@@ -64,13 +64,13 @@ struct {
   __array(values, struct tephra_rows);
 } tables SEC(".maps");
 
-/* How many blocks each table has. */
+/* How many blocks each table has; in 64 bits, because the kernel leaves that much room for each. */
 struct {
   __uint(type, BPF_MAP_TYPE_ARRAY);
   __uint(max_entries, 4096);
   __uint(map_flags, BPF_F_MMAPABLE);
   __type(key, __u32);
-  __type(value, __u32);
+  __type(value, __u64);
 } table_blocks SEC(".maps");
 
 /* The rules of all tables; the first describes nothing. */
@@ -97,6 +97,15 @@ struct {
   __type(value, struct tephra_walk_process);
 } processes SEC(".maps");
 
+/* The last answers of tephra_find_rule, because the same calls are on the stack again and again: a word each, of a file
+ * offset (32 bits), a table (16) and a rule (16). Programs that interrupt one another may share it: a word is whole. */
+struct {
+  __uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+  __uint(max_entries, TEPHRA_WALK_ANSWERS);
+  __type(key, __u32);
+  __type(value, __u64);
+} answers SEC(".maps");
+
 /* Searches are functions of their own for the verifier's sake: it then looks at each once, and not for every way that
  * leads there. */
 
@@ -106,7 +115,7 @@ __noinline __u32 tephra_find_rule(__u32 table, __u32 offset) {
   __u32 low = 0;
   __u32 high;
   __u32 at;
-  __u32* blocks = bpf_map_lookup_elem(&table_blocks, &table);
+  __u64* blocks = bpf_map_lookup_elem(&table_blocks, &table);
   void* rows = bpf_map_lookup_elem(&tables, &table);
   if (!blocks || !rows) return 0;
   high = *blocks;
@@ -154,6 +163,8 @@ __noinline __u32 tephra_find_mapping(__u32 first, __u32 count, __u64 address) {
 
 static __always_inline void tephra_put(struct tephra_walk* walk, __u64 word) {
   __u32 at = walk->position;
+  /* Keeps the compiler from deriving one place from another, whose bounds the verifier would then not know. */
+  asm volatile("" : "+r"(at));
   if (at >= TEPHRA_WALK_WORDS) return;
   walk->words[at] = word;
   walk->position = at + 1;
@@ -172,6 +183,20 @@ static __always_inline bool tephra_enter_mapping(struct tephra_walk* walk, __u64
   return address >= walk->mapping.start && address < walk->mapping.end;
 }
 
+static __always_inline __u32 tephra_rule_at(__u32 table, __u32 offset) {
+  __u64 question = (__u64)offset << 32 | (__u64)table << 16;
+  __u32 at = (offset ^ offset >> 12 ^ table << 4) % TEPHRA_WALK_ANSWERS;
+  __u64* answer = bpf_map_lookup_elem(&answers, &at);
+  __u64 known;
+  __u32 rule;
+  if (!answer) return 0;
+  known = *answer;
+  if ((known & ~0xffffULL) == question) return known & 0xffff;
+  rule = tephra_find_rule(table, offset);
+  *answer = question | (rule & 0xffff);
+  return rule;
+}
+
 static __always_inline int tephra_step(struct tephra_walk* walk) {
   struct tephra_frame_rule* rule;
   __u64 address = walk->frame.pc - (walk->frame.is_call_site ? 1 : 0);
@@ -182,7 +207,7 @@ static __always_inline int tephra_step(struct tephra_walk* walk) {
   if (!tephra_enter_mapping(walk, address)) return TEPHRA_WALK_NO_MAPPING;
   if (walk->mapping.table != 0) {
     offset = address - walk->mapping.start + walk->mapping.file_offset;
-    if (offset <= 0xffffffff) number = tephra_find_rule(walk->mapping.table, offset);
+    if (offset <= 0xffffffff) number = tephra_rule_at(walk->mapping.table, offset);
   }
   rule = bpf_map_lookup_elem(&rules, &number);
   if (!rule) return TEPHRA_WALK_UNSUPPORTED;

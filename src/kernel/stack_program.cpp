@@ -43,6 +43,7 @@ using Skeleton = std::unique_ptr<stack_sample, Destroy>;
 struct Variant {
   uint64_t identifier = 0;
   bool with_address = false;
+  bool with_period = true;
   auto operator<=>(const Variant&) const = default;
 };
 
@@ -51,7 +52,7 @@ StackProgram::Settings within_limits(StackProgram::Settings settings) {
   settings.max_frames = std::clamp(settings.max_frames, 1u, uint32_t{TEPHRA_WALK_MAX_FRAMES});
   settings.max_kernel_frames = std::clamp(settings.max_kernel_frames, 1u, uint32_t{TEPHRA_WALK_MAX_KERNEL_FRAMES});
   settings.ring_bytes = std::clamp(std::bit_ceil(settings.ring_bytes), page, uint64_t{1} << 30);
-  settings.max_tables = std::clamp(settings.max_tables, 1u, 1u << 20);
+  settings.max_tables = std::clamp(settings.max_tables, 1u, uint32_t{TEPHRA_WALK_MAX_TABLES});
   settings.max_mappings = std::clamp(settings.max_mappings, 1u, 1u << 20);
   settings.max_processes = std::clamp(settings.max_processes, 1u, 1u << 20);
   return settings;
@@ -61,6 +62,7 @@ void set_constants(stack_sample& skeleton, const StackProgram::Settings& setting
   auto& constants = *skeleton.rodata;
   constants.identifier = variant.identifier;
   constants.with_address = variant.with_address;
+  constants.with_period = variant.with_period;
   constants.max_frames = settings.max_frames;
   constants.max_kernel_bytes = settings.max_kernel_frames * sizeof(uint64_t);
   constants.wake_bytes = settings.ring_bytes / 4;
@@ -137,8 +139,8 @@ class Loaded : public StackProgram {
     return {};
   }
 
-  base::Status attach(int event_fd, uint64_t identifier, bool with_address) override {
-    TEPHRA_TRY(const int program, program_of({identifier, with_address}));
+  base::Status attach(int event_fd, uint64_t identifier, bool with_address, bool with_period) override {
+    TEPHRA_TRY(const int program, program_of({identifier, with_address, with_period}));
     if (calls::control_event(event_fd, PERF_EVENT_IOC_SET_BPF, static_cast<unsigned long>(program)) == 0) return {};
     return base::system_error("cannot walk the stacks of an event inside the kernel", {}, errno);
   }
@@ -151,9 +153,16 @@ class Loaded : public StackProgram {
 
   base::Status set_process(pid_t pid, uint64_t start_stack, uint64_t start_code,
                            std::span<const tephra_walk_mapping> mappings) override {
+    TEPHRA_CHECK_OK(tables_.publish());
     return processes_.set(pid, start_stack, start_code, mappings);
   }
   void forget_process(pid_t pid) override { processes_.forget(pid); }
+
+  Maps maps() const override {
+    const auto& maps = first_->maps;
+    return {bpf_map__fd(maps.tables),   bpf_map__fd(maps.table_blocks), bpf_map__fd(maps.rules),
+            bpf_map__fd(maps.mappings), bpf_map__fd(maps.processes),    bpf_map__fd(maps.answers)};
+  }
 
   int fd() const override { return ring_->fd(); }
   void consume(const std::function<void(base::Bytes)>& on_samples,
@@ -244,7 +253,8 @@ base::Result<std::unique_ptr<StackProgram>> StackProgram::load(const Settings& w
   const auto& maps = skeleton->maps;
   TEPHRA_TRY(WalkTables tables, WalkTables::open({.tables = bpf_map__fd(maps.tables),
                                                   .table_blocks = bpf_map__fd(maps.table_blocks),
-                                                  .rules = bpf_map__fd(maps.rules)},
+                                                  .rules = bpf_map__fd(maps.rules),
+                                                  .answers = bpf_map__fd(maps.answers)},
                                                  {.tables = settings.max_tables, .bytes = settings.max_table_bytes}));
   TEPHRA_TRY(WalkProcesses processes,
              WalkProcesses::open({.processes = bpf_map__fd(maps.processes), .mappings = bpf_map__fd(maps.mappings)},
