@@ -104,6 +104,7 @@ base::Error no_samples(const InputOptions& options, const model::Profile& profil
 }
 
 void declare_names(CLI::App& parser, symbols::Options& symbols) {
+  symbols.cache = base::DiskCache::of_user();
   parser.add_flag_callback(
       "--no-inline", [&] { symbols.inlines = false; }, "do not show inlined functions");
   parser.add_flag_callback(
