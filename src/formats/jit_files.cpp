@@ -35,9 +35,9 @@ class Finder {
   void look(const stream::JitTrace& trace) {
     if (files_.size() >= kMaxFiles) return;
     if (trace.jitdump.empty()) {
-      read(folder_ + "/perf-" + std::to_string(trace.pid) + ".map", trace.pid, JitBatch::Kind::kPerfMap);
+      read(folder_ + "/perf-" + std::to_string(trace.pid) + ".map", trace, JitBatch::Kind::kPerfMap);
     } else {
-      read(trace.jitdump, trace.pid, JitBatch::Kind::kJitdump);
+      read(trace.jitdump, trace, JitBatch::Kind::kJitdump);
     }
   }
 
@@ -59,13 +59,19 @@ class Finder {
     size_t size = 0;
   };
 
-  void read(const std::string& path, int32_t pid, JitBatch::Kind kind) {
+  void read(const std::string& path, const stream::JitTrace& trace, JitBatch::Kind kind) {
     const auto file = kernel::open_foreign_file(path);
     if (!file || !may_be_used(*file)) return;
     const size_t begin = content_.size();
     const size_t size = std::min<uint64_t>({file->size, kMaxFileBytes, kMaxBytes - begin});
     if (!kernel::append_from(*file, 0, size, content_)) return content_.resize(begin);
-    Piece piece{{.kind = kind, .pid = pid, .source = static_cast<uint32_t>(files_.size()), .unproven = true}, begin, 0};
+    Piece piece{.begin = begin};
+    piece.batch.kind = kind;
+    piece.batch.pid = trace.pid;
+    piece.batch.source = static_cast<uint32_t>(files_.size());
+    piece.batch.unproven = true;
+    // What was told last holds: as perf has it, since nothing says when it was told.
+    piece.batch.earliest = piece.batch.latest = trace.since;
     if (kind == JitBatch::Kind::kJitdump && !read_header(piece)) return content_.resize(begin);
     piece.size = content_.size() - piece.begin;
     files_.push_back(piece);

@@ -29,8 +29,8 @@ struct Dump {
 
 class BatchReader {
  public:
-  BatchReader(const JitClock& clock, JitCode& code, model::Quality& quality)
-      : clock_(clock), code_(code), quality_(quality) {}
+  BatchReader(bool jitdump_clock, JitCode& code, model::Quality& quality)
+      : jitdump_clock_(jitdump_clock), code_(code), quality_(quality) {}
 
   void find_lines_origin(const JitBatch& batch) {
     Dump& dump = dumps_[batch.source];
@@ -64,11 +64,10 @@ class BatchReader {
   void read_map(const JitBatch& batch) {
     objects::PerfMapReader reader(base::as_text(batch.content));
     objects::PerfMapEntry entry;
-    JitChange change{.pid = batch.pid, .source = JitCode::Source::kPerfMap};
-    if (clock_.has_time) {
-      change.moment = batch.earliest;
-      change.latest = std::max(batch.earliest, batch.latest);
-    }
+    JitChange change{.moment = batch.earliest,
+                     .latest = std::max(batch.earliest, batch.latest),
+                     .pid = batch.pid,
+                     .source = JitCode::Source::kPerfMap};
     while (reader.next(entry)) {
       change.function = code_.add_function(entry.name, {}, batch.unproven);
       change.start = entry.start;
@@ -126,9 +125,7 @@ class BatchReader {
   void add(const JitBatch& batch, const objects::JitdumpRecord& record, JitChange change) {
     change.pid = batch.pid;
     change.source = JitCode::Source::kJitdump;
-    if (!clock_.has_time) {
-      change.moment = change.latest = 0;
-    } else if (clock_.monotonic && !batch.other_clock) {
+    if (jitdump_clock_ && !batch.other_clock) {
       // The memory may have been another process's before.
       change.moment = change.latest = std::max(record.time, batch.earliest);
     } else {
@@ -138,7 +135,7 @@ class BatchReader {
     changes_.push_back(change);
   }
 
-  const JitClock& clock_;
+  const bool jitdump_clock_;
   JitCode& code_;
   model::Quality& quality_;
   std::unordered_map<uint32_t, Dump> dumps_;  // by source
@@ -155,9 +152,9 @@ void JitChange::apply(JitCode& code) const {
   }
 }
 
-std::vector<JitChange> read_jit_batches(std::span<const JitBatch> batches, const JitClock& clock, JitCode& code,
+std::vector<JitChange> read_jit_batches(std::span<const JitBatch> batches, bool jitdump_clock, JitCode& code,
                                         model::Quality& quality) {
-  BatchReader reader(clock, code, quality);
+  BatchReader reader(jitdump_clock, code, quality);
   for (const JitBatch& batch : batches) {
     if (batch.kind == JitBatch::Kind::kJitdump) reader.find_lines_origin(batch);
   }

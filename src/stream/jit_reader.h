@@ -24,15 +24,9 @@ struct JitChange {
   void apply(JitCode& code) const;
 };
 
-// How the times of batches compare with the moments of a recording.
-struct JitClock {
-  bool has_time = true;   // without times, what was told last holds for the whole recording
-  bool monotonic = true;  // the recording's clock is that of jitdumps
-};
-
-// Reads batches: adds their functions to `code` and returns the changes in the order of time. What cannot be read is
-// counted in `quality`.
-std::vector<JitChange> read_jit_batches(std::span<const JitBatch> batches, const JitClock& clock, JitCode& code,
+// Reads batches, whose times are moments of the recording. `jitdump_clock`: so are those in jitdumps. Adds their
+// functions to `code` and returns the changes in the order of time. What cannot be read is counted in `quality`.
+std::vector<JitChange> read_jit_batches(std::span<const JitBatch> batches, bool jitdump_clock, JitCode& code,
                                         model::Quality& quality);
 
 }  // namespace tephra::stream

@@ -19,6 +19,7 @@ struct Recording;
 struct JitTrace {
   int32_t pid = 0;
   std::string jitdump;  // its path; empty: memory without a file
+  uint64_t since = 0;   // the moment at which the process last began to run a program
   auto operator<=>(const JitTrace&) const = default;
 };
 

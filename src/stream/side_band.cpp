@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <set>
+#include <unordered_map>
 
 #include "stream/jit_reader.h"
 
@@ -86,11 +87,13 @@ class Scanner {
   std::vector<JitChange> jit_changes() {
     side_band_.jit = recording_.jit;
     if (!side_band_.jit && options_.find_jit && !jit_traces_.empty()) {
-      side_band_.jit = options_.find_jit(recording_, {jit_traces_.begin(), jit_traces_.end()});
+      std::vector<JitTrace> traces(jit_traces_.begin(), jit_traces_.end());
+      for (JitTrace& trace : traces) trace.since = begun_[trace.pid];
+      side_band_.jit = options_.find_jit(recording_, traces);
     }
     if (!side_band_.jit) return {};
-    const JitClock clock{decoder_.has_time(), recording_.facts.clock == "CLOCK_MONOTONIC"};
-    return read_jit_batches(side_band_.jit->batches, clock, side_band_.history.jit(), side_band_.quality);
+    const bool jitdump_clock = decoder_.has_time() && recording_.facts.clock == "CLOCK_MONOTONIC";
+    return read_jit_batches(side_band_.jit->batches, jitdump_clock, side_band_.history.jit(), side_band_.quality);
   }
 
   // A program that is started at a moment knows nothing of the code before, and may make code at once.
@@ -106,9 +109,19 @@ class Scanner {
   void note_jit_trace(const Mmap& mmap) {
     if (mmap.kernel || !mmap.executable || mmap.pid < 0) return;
     if (is_jitdump_path(mmap.path)) {
-      jit_traces_.insert({mmap.pid, std::string(mmap.path)});
+      jit_traces_.insert({mmap.pid, std::string(mmap.path), 0});
     } else if (is_anonymous_memory(mmap.path)) {
-      jit_traces_.insert({mmap.pid, {}});
+      jit_traces_.insert({mmap.pid, {}, 0});
+    }
+  }
+
+  // When a process last began to run a program.
+  void note_begin(const Event& event, uint64_t moment) {
+    const auto* comm = std::get_if<Comm>(&event);
+    const auto* fork = std::get_if<Fork>(&event);
+    if (comm != nullptr && comm->exec) begun_[comm->pid] = std::max(begun_[comm->pid], moment);
+    if (fork != nullptr && fork->pid != fork->parent_pid && !fork->synthesized) {
+      begun_[fork->pid] = std::max(begun_[fork->pid], moment);
     }
   }
 
@@ -132,7 +145,9 @@ class Scanner {
       if (const auto* mmap = std::get_if<Mmap>(&event)) note_jit_trace(*mmap);
       // Where such records tell no time, they came after the samples that stand before them.
       if (time == 0 && !decoder_.has_trailer()) time = newest_ == 0 ? 0 : newest_ + 1;
-      pending_.push_back({moment_of(decoder_, time, position), record});
+      const uint64_t moment = moment_of(decoder_, time, position);
+      pending_.push_back({moment, record});
+      note_begin(event, moment);
     }
   }
 
@@ -141,6 +156,7 @@ class Scanner {
   SideBand& side_band_;
   const BuildOptions& options_;
   std::set<JitTrace> jit_traces_;
+  std::unordered_map<int32_t, uint64_t> begun_;
   std::vector<Pending> pending_;
   uint64_t newest_ = 0;  // time of the samples so far
   Losses losses_;
