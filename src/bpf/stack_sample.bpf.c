@@ -29,14 +29,16 @@ const volatile bool kernel_stacks = true;
 const volatile bool user_stacks = true;
 const volatile bool also_raw = false;
 
-/* A process is asked for once in so long; and when some memory of it is not known, samples are left to perf for a while,
- * in which its mappings may come. If they have come and the address is in none of them, there is nothing to wait for. */
+/* A process is asked for once in so long, and at once when it runs another program or has other mappings than when it
+ * was asked for: programs map their libraries one by one. When some memory of it is not known, samples are left to perf
+ * for a while, in which its mappings may come. If they do not change, there is nothing to wait for. */
 #define ASK_AGAIN_NS 250000000ULL
 #define WAIT_FOR_ANSWER_NS 100000000ULL
 #define ASKED_PLACES 4096
 
 struct asked_place {
   __u64 time;
+  __u64 start_stack; /* of the program that it ran then */
   __u32 pid;
   __u32 first; /* where its mappings were then; ~0: they were not known */
 };
@@ -88,20 +90,23 @@ static __always_inline void ask_for(struct tephra_walk_totals* total, __u32 pid,
 
 /* Whether the sample is to be left to perf because what is missing may come. `first`: where the mappings are that
  * `address` is not in, ~0 when there are none. */
-static __always_inline bool wait_for(struct tephra_walk_totals* total, __u32 pid, __u32 tid, __u64 address,
-                                     __u32 first) {
+static __always_inline bool wait_for(struct tephra_walk_totals* total, struct task_struct* task, __u32 pid, __u32 tid,
+                                     __u64 address, __u32 first) {
   __u64 now = bpf_ktime_get_ns();
+  __u64 start_stack = task->mm->start_stack;
   __u32 at = pid % ASKED_PLACES;
   struct asked_place* place = bpf_map_lookup_elem(&asked, &at);
   if (!place) return true;
-  if (place->pid != pid || now - place->time >= ASK_AGAIN_NS) {
+  if (place->pid != pid || place->start_stack != start_stack || place->first != first ||
+      now - place->time >= ASK_AGAIN_NS) {
     place->pid = pid;
+    place->start_stack = start_stack;
     place->time = now;
     place->first = first;
     ask_for(total, pid, tid, address);
     return true;
   }
-  return place->first == first && now - place->time < WAIT_FOR_ANSWER_NS;
+  return now - place->time < WAIT_FOR_ANSWER_NS;
 }
 
 /* The kernel's part of the call chain, as perf writes it: behind a mark, innermost first. */
@@ -172,7 +177,7 @@ int stack_sample(struct bpf_perf_event_data* ctx) {
   if (user_stacks) user = in_user ? begin_here(ctx, walk) : tephra_walk_begin(walk, task);
   if (user == TEPHRA_USER_FOREIGN || (user == TEPHRA_USER_HERE && pid == 0)) goto leave_to_perf;
   if (user == TEPHRA_USER_HERE && !tephra_walk_process(walk, task, pid)) {
-    wait_for(total, pid, tid, 0, ~0);
+    wait_for(total, task, pid, tid, 0, ~0);
     goto leave_to_perf;
   }
   walk->words[1] = identifier;
@@ -190,7 +195,7 @@ int stack_sample(struct bpf_perf_event_data* ctx) {
     tephra_put(walk, CONTEXT_USER);
     tephra_walk_user(walk, max_frames);
     end = walk->end;
-    if (end == TEPHRA_WALK_NO_MAPPING && wait_for(total, pid, tid, walk->frame.pc, walk->first)) goto leave_to_perf;
+    if (end == TEPHRA_WALK_NO_MAPPING && wait_for(total, task, pid, tid, walk->frame.pc, walk->first)) goto leave_to_perf;
   }
   if (chain < 64) walk->words[chain] = walk->position - chain - 1;
   tephra_put(walk, 0); /* no registers */
