@@ -25,6 +25,7 @@ const volatile __u32 max_frames = 512;
 const volatile __u32 max_kernel_bytes = 127 * 8;
 const volatile __u64 wake_bytes = 1 << 20;
 const volatile bool with_address = false;
+const volatile bool with_period = true;
 const volatile bool kernel_stacks = true;
 const volatile bool user_stacks = true;
 const volatile bool also_raw = false;
@@ -187,7 +188,7 @@ int stack_sample(struct bpf_perf_event_data* ctx) {
   walk->position = 5;
   if (with_address) tephra_put(walk, ctx->addr);
   tephra_put(walk, bpf_get_smp_processor_id());
-  tephra_put(walk, ctx->sample_period);
+  if (with_period) tephra_put(walk, ctx->sample_period);
   chain = walk->position;
   tephra_put(walk, 0);
   if (kernel_stacks && !in_user) put_kernel_stack(ctx, walk, ip);

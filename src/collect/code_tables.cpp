@@ -1,14 +1,30 @@
 #include "collect/code_tables.h"
 
+#include <fcntl.h>
+#include <fmt/format.h>
 #include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
 
 #include "collect/elf_build_id.h"
 #include "collect/mapped_file.h"
+#include "unwind/generated_code.h"
 
 namespace tephra::collect {
 namespace {
 
 constexpr size_t kMostFiles = 100'000;
+
+// Code that programs make at run time is walked by frame pointers, but for some that is known by its bytes.
+const unwind::FrameTable* find_generated(pid_t pid, const CodeMapping& mapping) {
+  const base::FileDescriptor memory(::open(fmt::format("/proc/{}/mem", pid).c_str(), O_RDONLY | O_CLOEXEC));
+  std::array<std::byte, unwind::kGeneratedCodeBytes> bytes{};
+  const size_t wanted = std::min<uint64_t>(bytes.size(), mapping.end - mapping.start);
+  const ssize_t got = memory ? ::pread(memory.get(), bytes.data(), wanted, static_cast<off_t>(mapping.start)) : -1;
+  return got <= 0 ? nullptr : unwind::generated_code_table(base::Bytes(bytes).first(static_cast<size_t>(got)));
+}
 
 }  // namespace
 
@@ -19,7 +35,7 @@ WalkedProcesses::Answer CodeTables::find(pid_t pid, const CodeMapping& mapping) 
     case CodeMapping::Kind::kVdso:
       return {store_.find_vdso({}), false};
     case CodeMapping::Kind::kGenerated:
-      return {};
+      return {find_generated(pid, mapping), false};
   }
   return {};
 }

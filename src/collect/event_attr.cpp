@@ -44,8 +44,7 @@ void set_call_graph(perf_event_attr& attr, const SampleSettings& settings) {
     attr.exclude_callchain_user = 1;
   }
   if (settings.call_graph == CallGraph::kBpf) {
-    // Its records have the same fields always. And they say themselves whether a stack was cut.
-    attr.sample_type |= PERF_SAMPLE_PERIOD;
+    // The samples say themselves whether a stack was cut.
     attr.sample_max_stack = 0;
     attr.sample_stack_user = settings.check_walks ? kMaxStackBytes : kStartStackBytes;
     // The registers must be those of the moment that the stack is walked in.

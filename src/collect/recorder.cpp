@@ -27,6 +27,7 @@
 #include "kernel/privileges.h"
 #include "kernel/procfs.h"
 #include "kernel/workload.h"
+#include "model/profile.h"
 #include "stream/recorder_facts.h"
 
 namespace tephra::collect {
@@ -39,6 +40,7 @@ constexpr std::chrono::milliseconds kTick{1000};
 constexpr std::chrono::milliseconds kTickWhenScanning{100};
 // The in-kernel unwinder relies on what it was told of mappings until then.
 constexpr double kWaitWhenWalking = 0.1;
+constexpr double kRestWhenWalking = 0.002;
 // How long a running target waits at most for the tables of its code.
 constexpr std::chrono::milliseconds kPrepareTime{3000};
 
@@ -46,16 +48,16 @@ constexpr std::chrono::milliseconds kPrepareTime{3000};
 void add_files(const BuildIds& existing, BuildIds& files) { files.insert(existing.begin(), existing.end()); }
 
 // As readers name it, too.
-std::string engine_name(CallGraph engine) {
+std::string_view engine_name(CallGraph engine) {
   switch (engine) {
     case CallGraph::kBpf:
-      return "call-frame tables";
+      return model::kEngineInKernel;
     case CallGraph::kFramePointers:
-      return "frame pointers";
+      return model::kEngineFramePointers;
     case CallGraph::kDwarf:
-      return "stack copies";
+      return model::kEngineStackCopies;
     case CallGraph::kBranches:
-      return "branch stacks";
+      return model::kEngineBranches;
     default:
       return "none";
   }
@@ -409,11 +411,16 @@ void Recorder::wait_for_work() {
     }
   }
   const size_t rings_end = waits.size();
-  if (stacks_) waits.push_back({stacks_->fd(), POLLIN, 0});
   if (tasks_) tasks_->add_waits(waits);
   if (control_ && control_->fd() >= 0) waits.push_back({control_->fd(), POLLIN, 0});
   if (flight_) flight_->add_waits(waits);
-  ::poll(waits.data(), waits.size(), static_cast<int>(std::ceil(seconds_to_wait() * 1000)));
+  const auto poll_for = [&waits](double seconds) {
+    return ::poll(waits.data(), waits.size(), static_cast<int>(std::ceil(seconds * 1000)));
+  };
+  // Walked samples make their ring readable one by one: a short rest lets them gather.
+  const bool others = stacks_ && poll_for(std::min(kRestWhenWalking, seconds_to_wait())) > 0;
+  if (stacks_) waits.push_back({stacks_->fd(), POLLIN, 0});
+  if (!others) poll_for(seconds_to_wait());
   ++wakeups_;
   // A ring whose CPU is gone would wake us without end; what is in it is still drained.
   for (size_t at = 1; at < rings_end; ++at) {
@@ -640,7 +647,6 @@ base::Status Recorder::tell_walk_losses() {
 
 // The kernel reports a loss with the next record that finds room. The last losses have no next record.
 base::Status Recorder::tell_last_losses() {
-  if (stacks_) stacks_->wait_prepared(kPrepareTime);
   TEPHRA_CHECK_OK(tell_walk_losses());
   const uint64_t total = events_->lost() + walks_lost_;
   RecordCounts& seen = counts();
@@ -671,6 +677,7 @@ base::Status Recorder::conclude() {
   seconds_ = elapsed();
   tell_shared_counters();
   TEPHRA_CHECK_OK(drain_->last_pass());
+  if (stacks_) stacks_->finish();
   TEPHRA_CHECK_OK(tell_last_losses());
   TEPHRA_CHECK_OK(finish_file());
   if (on_progress_) on_progress_({.finished = true});
@@ -684,6 +691,7 @@ base::Status Recorder::conclude_flight() {
   seconds_ = elapsed();
   tell_shared_counters();
   TEPHRA_CHECK_OK(flight_->drain());
+  if (stacks_) stacks_->finish();
   TEPHRA_CHECK_OK(tell_walk_losses());
   if (on_progress_) on_progress_({.finished = true});
   if (snapshots_done()) return {};

@@ -22,7 +22,10 @@ StackEngine::StackEngine(std::unique_ptr<kernel::StackProgram> program, WalkedPr
   worker_ = std::thread([this] { work(); });
 }
 
-StackEngine::~StackEngine() {
+StackEngine::~StackEngine() { finish(); }
+
+void StackEngine::finish() {
+  if (!worker_.joinable()) return;
   {
     const std::lock_guard guard(lock_);
     stop_ = true;

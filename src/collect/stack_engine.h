@@ -49,6 +49,9 @@ class StackEngine {
   // To be called about once a second.
   void tick();
 
+  // Learns nothing more. Comes back when what the thread is at is done; the totals are then exact.
+  void finish();
+
   struct Totals {
     kernel::StackProgram::Totals program;
     WalkedProcesses::Totals processes;

@@ -43,6 +43,7 @@ using Skeleton = std::unique_ptr<stack_sample, Destroy>;
 struct Variant {
   uint64_t identifier = 0;
   bool with_address = false;
+  bool with_period = true;
   auto operator<=>(const Variant&) const = default;
 };
 
@@ -61,6 +62,7 @@ void set_constants(stack_sample& skeleton, const StackProgram::Settings& setting
   auto& constants = *skeleton.rodata;
   constants.identifier = variant.identifier;
   constants.with_address = variant.with_address;
+  constants.with_period = variant.with_period;
   constants.max_frames = settings.max_frames;
   constants.max_kernel_bytes = settings.max_kernel_frames * sizeof(uint64_t);
   constants.wake_bytes = settings.ring_bytes / 4;
@@ -137,8 +139,8 @@ class Loaded : public StackProgram {
     return {};
   }
 
-  base::Status attach(int event_fd, uint64_t identifier, bool with_address) override {
-    TEPHRA_TRY(const int program, program_of({identifier, with_address}));
+  base::Status attach(int event_fd, uint64_t identifier, bool with_address, bool with_period) override {
+    TEPHRA_TRY(const int program, program_of({identifier, with_address, with_period}));
     if (calls::control_event(event_fd, PERF_EVENT_IOC_SET_BPF, static_cast<unsigned long>(program)) == 0) return {};
     return base::system_error("cannot walk the stacks of an event inside the kernel", {}, errno);
   }

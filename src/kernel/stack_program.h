@@ -45,7 +45,7 @@ class StackProgram {
   // hand the program on to the events of new threads. `with_address`: the event's sample_type has ADDR. A program is
   // loaded for each identifier, so the same event on several CPUs and tasks should have one. The kernel runs such
   // programs on overflows of counters and software events; tracepoints have none and are refused.
-  virtual base::Status attach(int event_fd, uint64_t identifier, bool with_address) = 0;
+  virtual base::Status attach(int event_fd, uint64_t identifier, bool with_address, bool with_period = true) = 0;
 
   // Tables: `rules` are those that the blocks refer to. Returns its number, above 0. The memory is the kernel's. Fails
   // when there is no room. Mappings that refer to a table are taken back before it is removed.

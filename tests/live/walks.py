@@ -4,10 +4,8 @@ import collections
 import struct
 
 SAMPLE = 9
-LOST = 2
-IDENTIFIER_TO_PERIOD = ["identifier", "ip", "tid", "time", "addr", "cpu", "period"]
 ADDR = 1 << 3
-OUTERMOST = 1
+PERIOD = 1 << 8
 
 Sample = collections.namedtuple("Sample", "pid tid time misc chain copied walk_end")
 ENDS = {0: "not told", 1: "outermost", 2: "depth", 3: "no mapping", 4: "no rule", 5: "unsupported", 6: "unreadable",
@@ -45,7 +43,8 @@ def decode(misc, body, sample_type):
     pid, tid = struct.unpack_from("<ii", body, 16)
     time, = struct.unpack_from("<Q", body, 24)
     at += 8 if sample_type & ADDR else 0
-    at += 16  # CPU, period
+    at += 8  # CPU
+    at += 8 if sample_type & PERIOD else 0
     count, = struct.unpack_from("<Q", body, at)
     chain = struct.unpack_from(f"<{count}Q", body, at + 8)
     at += 8 + 8 * count
