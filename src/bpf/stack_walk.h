@@ -64,13 +64,13 @@ struct {
   __array(values, struct tephra_rows);
 } tables SEC(".maps");
 
-/* How many blocks each table has. */
+/* How many blocks each table has; in 64 bits, because the kernel leaves that much room for each. */
 struct {
   __uint(type, BPF_MAP_TYPE_ARRAY);
   __uint(max_entries, 4096);
   __uint(map_flags, BPF_F_MMAPABLE);
   __type(key, __u32);
-  __type(value, __u32);
+  __type(value, __u64);
 } table_blocks SEC(".maps");
 
 /* The rules of all tables; the first describes nothing. */
@@ -106,7 +106,7 @@ __noinline __u32 tephra_find_rule(__u32 table, __u32 offset) {
   __u32 low = 0;
   __u32 high;
   __u32 at;
-  __u32* blocks = bpf_map_lookup_elem(&table_blocks, &table);
+  __u64* blocks = bpf_map_lookup_elem(&table_blocks, &table);
   void* rows = bpf_map_lookup_elem(&tables, &table);
   if (!blocks || !rows) return 0;
   high = *blocks;
@@ -154,6 +154,8 @@ __noinline __u32 tephra_find_mapping(__u32 first, __u32 count, __u64 address) {
 
 static __always_inline void tephra_put(struct tephra_walk* walk, __u64 word) {
   __u32 at = walk->position;
+  /* Keeps the compiler from deriving one place from another, whose bounds the verifier would then not know. */
+  asm volatile("" : "+r"(at));
   if (at >= TEPHRA_WALK_WORDS) return;
   walk->words[at] = word;
   walk->position = at + 1;

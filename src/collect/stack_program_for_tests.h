@@ -36,6 +36,7 @@ class FakeStackProgram : public kernel::StackProgram {
     return {};
   }
   void forget_process(pid_t pid) override { processes.erase(pid); }
+  Maps maps() const override { return {}; }
   int fd() const override { return -1; }
   void consume(const std::function<void(base::Bytes)>& on_samples,
                const std::function<void(const tephra_walk_wanted&)>& on_wanted) override {

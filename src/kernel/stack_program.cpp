@@ -157,6 +157,12 @@ class Loaded : public StackProgram {
   }
   void forget_process(pid_t pid) override { processes_.forget(pid); }
 
+  Maps maps() const override {
+    const auto& maps = first_->maps;
+    return {bpf_map__fd(maps.tables), bpf_map__fd(maps.table_blocks), bpf_map__fd(maps.rules),
+            bpf_map__fd(maps.mappings), bpf_map__fd(maps.processes)};
+  }
+
   int fd() const override { return ring_->fd(); }
   void consume(const std::function<void(base::Bytes)>& on_samples,
                const std::function<void(const tephra_walk_wanted&)>& on_wanted) override {

@@ -21,8 +21,8 @@ namespace tephra::kernel {
 // asked for.
 //
 // The records have these fields, in perf's order: IDENTIFIER, IP, TID, TIME (CLOCK_MONOTONIC), ADDR if the event has
-// it, CPU, PERIOD, CALLCHAIN (markers as the kernel writes them), REGS_USER with abi 0 and STACK_USER with size 0, so
-// that one attr describes both kinds of samples. How the walk ended is in `misc` (abi/walk_end.h).
+// it, CPU, PERIOD if it has it, CALLCHAIN (markers as the kernel writes them), REGS_USER with abi 0 and STACK_USER with
+// size 0, so that one attr describes both kinds of samples. How the walk ended is in `misc` (abi/walk_end.h).
 class StackProgram {
  public:
   struct Settings {
@@ -42,9 +42,9 @@ class StackProgram {
   virtual ~StackProgram() = default;
 
   // Lets an event (open, not enabled) be sampled by the program, with `identifier` in its records. Events that inherit
-  // hand the program on to the events of new threads. `with_address`: the event's sample_type has ADDR. A program is
-  // loaded for each identifier, so the same event on several CPUs and tasks should have one. The kernel runs such
-  // programs on overflows of counters and software events; tracepoints have none and are refused.
+  // hand the program on to the events of new threads. `with_address`, `with_period`: the event's sample_type has ADDR,
+  // PERIOD. A program is loaded for each identifier, so the same event on several CPUs and tasks should have one. The
+  // kernel runs such programs on overflows of counters and software events; tracepoints have none and are refused.
   virtual base::Status attach(int event_fd, uint64_t identifier, bool with_address, bool with_period = true) = 0;
 
   // Tables: `rules` are those that the blocks refer to. Returns its number, above 0. The memory is the kernel's. Fails
@@ -57,6 +57,16 @@ class StackProgram {
   virtual base::Status set_process(pid_t pid, uint64_t start_stack, uint64_t start_code,
                                    std::span<const tephra_walk_mapping> mappings) = 0;
   virtual void forget_process(pid_t pid) = 0;
+
+  // What other programs that walk (bpf/stack_walk.h) share with this one, by the names of the maps.
+  struct Maps {
+    int tables = -1;
+    int table_blocks = -1;
+    int rules = -1;
+    int mappings = -1;
+    int processes = -1;
+  };
+  virtual Maps maps() const = 0;
 
   // Readable when records wait: enough of them, or a process that is asked for.
   virtual int fd() const = 0;

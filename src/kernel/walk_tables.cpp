@@ -42,7 +42,7 @@ base::Result<WalkTables> WalkTables::open(const Maps& maps, const Limits& limits
   WalkTables tables;
   tables.maps_ = maps;
   tables.limits_ = limits;
-  TEPHRA_TRY(tables.block_counts_, BpfMemory::map(maps.table_blocks, (limits.tables + 1) * sizeof(uint32_t)));
+  TEPHRA_TRY(tables.block_counts_, BpfMemory::map(maps.table_blocks, (limits.tables + 1) * sizeof(uint64_t)));
   TEPHRA_TRY(tables.rule_memory_, BpfMemory::map(maps.rules, TEPHRA_WALK_RULES * sizeof(tephra_frame_rule)));
   tables.sizes_.resize(limits.tables + 1);
   for (uint32_t number = 1; number <= limits.tables; ++number) tables.free_numbers_.push_back(number);
@@ -71,7 +71,7 @@ base::Result<uint32_t> WalkTables::add(std::span<const tephra_frame_block> block
 
 void WalkTables::remove(uint32_t table) {
   if (table >= sizes_.size() || sizes_[table] == 0) return;
-  __atomic_store_n(block_counts_.as<uint32_t>() + table, 0, __ATOMIC_RELEASE);
+  __atomic_store_n(block_counts_.as<uint64_t>() + table, 0, __ATOMIC_RELEASE);
   bpf_map_delete_elem(maps_.tables, &table);
   bytes_ -= sizes_[table];
   sizes_[table] = 0;
@@ -115,7 +115,7 @@ base::Status WalkTables::put_rows(uint32_t table, std::span<const tephra_frame_b
   }
   const int fd = rows.get();
   if (bpf_map_update_elem(maps_.tables, &table, &fd, BPF_ANY) != 0) return base::system_error(kWhat, {}, errno);
-  __atomic_store_n(block_counts_.as<uint32_t>() + table, static_cast<uint32_t>(blocks.size()), __ATOMIC_RELEASE);
+  __atomic_store_n(block_counts_.as<uint64_t>() + table, uint64_t{blocks.size()}, __ATOMIC_RELEASE);
   return {};
 }
 
