@@ -18,7 +18,10 @@ SOURCE = os.path.join(ROOT, "tests", "programs", "unwind_cases.cpp")
 RATE = ("-e", "cpu-clock", "-F", "997")
 PLUGIN = """
 extern "C" __attribute__((noinline)) unsigned plugin_deeper(unsigned (*work)(unsigned), unsigned depth) {
-  return depth == 0 ? work(1500) : plugin_deeper(work, depth - 1) * 5 + depth;
+  if (depth == 0) return work(1500) + 1;
+  unsigned below = plugin_deeper(work, depth - 1);
+  asm volatile("" : "+r"(below));
+  return below * 5 + depth;
 }
 extern "C" unsigned plugin_work(unsigned (*work)(unsigned), unsigned depth) { return plugin_deeper(work, depth) + 1; }
 """

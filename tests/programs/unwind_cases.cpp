@@ -43,7 +43,9 @@ NOINLINE unsigned work(unsigned steps) {
 
 NOINLINE unsigned descend(unsigned depth) {
   if (depth == 0) return work(2000);
-  return descend(depth - 1) * 3 + depth;
+  unsigned below = descend(depth - 1);
+  asm volatile("" : "+r"(below));  // or the compiler would make it a loop
+  return below * 3 + depth;
 }
 NOINLINE unsigned case_recursion() {
   unsigned sum = 0;
@@ -53,7 +55,9 @@ NOINLINE unsigned case_recursion() {
 
 NOINLINE unsigned thrower(unsigned depth) {
   if (depth == 0) throw std::runtime_error("thrown");
-  return thrower(depth - 1) + work(50);
+  unsigned below = thrower(depth - 1);
+  asm volatile("" : "+r"(below));
+  return below + work(50);
 }
 NOINLINE unsigned case_exceptions() {
   unsigned sum = 0;
