@@ -9,6 +9,10 @@
 #define TEPHRA_WALK_MAX_KERNEL_FRAMES 200
 /* Distinct rules of all tables together; rows have 16 bits for them. */
 #define TEPHRA_WALK_RULES 65536
+/* The same for tables. */
+#define TEPHRA_WALK_MAX_TABLES 65535
+/* How many answers are remembered on each CPU; a power of two. */
+#define TEPHRA_WALK_ANSWERS 4096
 
 /* A piece of a process's memory that holds code. */
 struct tephra_walk_mapping {

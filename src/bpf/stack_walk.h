@@ -97,6 +97,15 @@ struct {
   __type(value, struct tephra_walk_process);
 } processes SEC(".maps");
 
+/* The last answers of tephra_find_rule, because the same calls are on the stack again and again: a word each, of a file
+ * offset (32 bits), a table (16) and a rule (16). Programs that interrupt one another may share it: a word is whole. */
+struct {
+  __uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+  __uint(max_entries, TEPHRA_WALK_ANSWERS);
+  __type(key, __u32);
+  __type(value, __u64);
+} answers SEC(".maps");
+
 /* Searches are functions of their own for the verifier's sake: it then looks at each once, and not for every way that
  * leads there. */
 
@@ -174,6 +183,20 @@ static __always_inline bool tephra_enter_mapping(struct tephra_walk* walk, __u64
   return address >= walk->mapping.start && address < walk->mapping.end;
 }
 
+static __always_inline __u32 tephra_rule_at(__u32 table, __u32 offset) {
+  __u64 question = (__u64)offset << 32 | (__u64)table << 16;
+  __u32 at = (offset ^ offset >> 12 ^ table << 4) % TEPHRA_WALK_ANSWERS;
+  __u64* answer = bpf_map_lookup_elem(&answers, &at);
+  __u64 known;
+  __u32 rule;
+  if (!answer) return 0;
+  known = *answer;
+  if ((known & ~0xffffULL) == question) return known & 0xffff;
+  rule = tephra_find_rule(table, offset);
+  *answer = question | (rule & 0xffff);
+  return rule;
+}
+
 static __always_inline int tephra_step(struct tephra_walk* walk) {
   struct tephra_frame_rule* rule;
   __u64 address = walk->frame.pc - (walk->frame.is_call_site ? 1 : 0);
@@ -184,7 +207,7 @@ static __always_inline int tephra_step(struct tephra_walk* walk) {
   if (!tephra_enter_mapping(walk, address)) return TEPHRA_WALK_NO_MAPPING;
   if (walk->mapping.table != 0) {
     offset = address - walk->mapping.start + walk->mapping.file_offset;
-    if (offset <= 0xffffffff) number = tephra_find_rule(walk->mapping.table, offset);
+    if (offset <= 0xffffffff) number = tephra_rule_at(walk->mapping.table, offset);
   }
   rule = bpf_map_lookup_elem(&rules, &number);
   if (!rule) return TEPHRA_WALK_UNSUPPORTED;

@@ -52,7 +52,7 @@ StackProgram::Settings within_limits(StackProgram::Settings settings) {
   settings.max_frames = std::clamp(settings.max_frames, 1u, uint32_t{TEPHRA_WALK_MAX_FRAMES});
   settings.max_kernel_frames = std::clamp(settings.max_kernel_frames, 1u, uint32_t{TEPHRA_WALK_MAX_KERNEL_FRAMES});
   settings.ring_bytes = std::clamp(std::bit_ceil(settings.ring_bytes), page, uint64_t{1} << 30);
-  settings.max_tables = std::clamp(settings.max_tables, 1u, 1u << 20);
+  settings.max_tables = std::clamp(settings.max_tables, 1u, uint32_t{TEPHRA_WALK_MAX_TABLES});
   settings.max_mappings = std::clamp(settings.max_mappings, 1u, 1u << 20);
   settings.max_processes = std::clamp(settings.max_processes, 1u, 1u << 20);
   return settings;
@@ -153,14 +153,15 @@ class Loaded : public StackProgram {
 
   base::Status set_process(pid_t pid, uint64_t start_stack, uint64_t start_code,
                            std::span<const tephra_walk_mapping> mappings) override {
+    TEPHRA_CHECK_OK(tables_.publish());
     return processes_.set(pid, start_stack, start_code, mappings);
   }
   void forget_process(pid_t pid) override { processes_.forget(pid); }
 
   Maps maps() const override {
     const auto& maps = first_->maps;
-    return {bpf_map__fd(maps.tables), bpf_map__fd(maps.table_blocks), bpf_map__fd(maps.rules),
-            bpf_map__fd(maps.mappings), bpf_map__fd(maps.processes)};
+    return {bpf_map__fd(maps.tables),   bpf_map__fd(maps.table_blocks), bpf_map__fd(maps.rules),
+            bpf_map__fd(maps.mappings), bpf_map__fd(maps.processes),    bpf_map__fd(maps.answers)};
   }
 
   int fd() const override { return ring_->fd(); }
@@ -252,7 +253,8 @@ base::Result<std::unique_ptr<StackProgram>> StackProgram::load(const Settings& w
   const auto& maps = skeleton->maps;
   TEPHRA_TRY(WalkTables tables, WalkTables::open({.tables = bpf_map__fd(maps.tables),
                                                   .table_blocks = bpf_map__fd(maps.table_blocks),
-                                                  .rules = bpf_map__fd(maps.rules)},
+                                                  .rules = bpf_map__fd(maps.rules),
+                                                  .answers = bpf_map__fd(maps.answers)},
                                                  {.tables = settings.max_tables, .bytes = settings.max_table_bytes}));
   TEPHRA_TRY(WalkProcesses processes,
              WalkProcesses::open({.processes = bpf_map__fd(maps.processes), .mappings = bpf_map__fd(maps.mappings)},

@@ -48,7 +48,8 @@ class StackProgram {
   virtual base::Status attach(int event_fd, uint64_t identifier, bool with_address, bool with_period = true) = 0;
 
   // Tables: `rules` are those that the blocks refer to. Returns its number, above 0. The memory is the kernel's. Fails
-  // when there is no room. Mappings that refer to a table are taken back before it is removed.
+  // when there is no room. Programs see it from the next set_process on. Mappings that refer to a table are taken back
+  // before it is removed.
   virtual base::Result<uint32_t> add_table(std::span<const tephra_frame_block> blocks,
                                            std::span<const tephra_frame_rule> rules) = 0;
   virtual void remove_table(uint32_t table) = 0;
@@ -65,6 +66,7 @@ class StackProgram {
     int rules = -1;
     int mappings = -1;
     int processes = -1;
+    int answers = -1;
   };
   virtual Maps maps() const = 0;
 

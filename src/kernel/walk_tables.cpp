@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstring>
 
 #include "base/file.h"
@@ -12,6 +13,7 @@
 
 #if TEPHRA_BPF
 #include <bpf/bpf.h>
+#include <bpf/libbpf.h>
 #endif
 
 namespace tephra::kernel {
@@ -60,9 +62,11 @@ base::Result<uint32_t> WalkTables::add(std::span<const tephra_frame_block> block
   if (bytes > limits_.bytes - bytes_) return base::failed(kWhat, {}, "the memory for tables is used up");
   std::vector<uint16_t> numbers;
   TEPHRA_CHECK_OK(put_rules(rules, numbers));
+  TEPHRA_TRY(base::FileDescriptor rows, make_rows(blocks, numbers));
   const uint32_t table = free_numbers_.front();
-  TEPHRA_CHECK_OK(put_rows(table, blocks, numbers));
   free_numbers_.pop_front();
+  __atomic_store_n(block_counts_.as<uint64_t>() + table, uint64_t{blocks.size()}, __ATOMIC_RELEASE);
+  not_published_.emplace(table, std::move(rows));
   sizes_[table] = bytes;
   bytes_ += bytes;
   ++count_;
@@ -71,12 +75,40 @@ base::Result<uint32_t> WalkTables::add(std::span<const tephra_frame_block> block
 
 void WalkTables::remove(uint32_t table) {
   if (table >= sizes_.size() || sizes_[table] == 0) return;
-  __atomic_store_n(block_counts_.as<uint64_t>() + table, 0, __ATOMIC_RELEASE);
-  bpf_map_delete_elem(maps_.tables, &table);
+  // The kernel comes back when no program looks at the rows any more.
+  if (not_published_.erase(table) == 0) bpf_map_delete_elem(maps_.tables, &table);
+  answers_stale_ = true;
   bytes_ -= sizes_[table];
   sizes_[table] = 0;
   --count_;
   free_numbers_.push_back(table);
+}
+
+base::Status WalkTables::publish() {
+  if (not_published_.empty()) return {};
+  if (answers_stale_) forget_answers();
+  std::vector<uint32_t> numbers;
+  std::vector<int> rows;
+  for (const auto& [number, fd] : not_published_) {
+    numbers.push_back(number);
+    rows.push_back(fd.get());
+  }
+  auto count = static_cast<uint32_t>(numbers.size());
+  if (bpf_map_update_batch(maps_.tables, numbers.data(), rows.data(), &count, nullptr) != 0) {
+    for (size_t i = 0; i < numbers.size(); ++i) {
+      if (bpf_map_update_elem(maps_.tables, &numbers[i], &rows[i], BPF_ANY) != 0) {
+        return base::system_error(kWhat, {}, errno);
+      }
+    }
+  }
+  not_published_.clear();
+  return {};
+}
+
+void WalkTables::forget_answers() {
+  const std::vector<uint64_t> none(static_cast<size_t>(std::max(libbpf_num_possible_cpus(), 1)));
+  for (uint32_t at = 0; at < TEPHRA_WALK_ANSWERS; ++at) bpf_map_update_elem(maps_.answers, &at, none.data(), BPF_ANY);
+  answers_stale_ = false;
 }
 
 // numbers[i]: the number among all rules of rules[i]. Rules stay when their table goes: others have most of them, too.
@@ -96,12 +128,11 @@ base::Status WalkTables::put_rules(std::span<const tephra_frame_rule> rules, std
   return {};
 }
 
-base::Status WalkTables::put_rows(uint32_t table, std::span<const tephra_frame_block> blocks,
-                                  const std::vector<uint16_t>& numbers) {
+base::Result<base::FileDescriptor> WalkTables::make_rows(std::span<const tephra_frame_block> blocks,
+                                                         const std::vector<uint16_t>& numbers) const {
   LIBBPF_OPTS(bpf_map_create_opts, options, .map_flags = BPF_F_INNER_MAP | BPF_F_MMAPABLE);
-  const base::FileDescriptor rows(bpf_map_create(BPF_MAP_TYPE_ARRAY, "tephra_rows", sizeof(uint32_t),
-                                                 sizeof(tephra_frame_block), static_cast<uint32_t>(blocks.size()),
-                                                 &options));
+  base::FileDescriptor rows(bpf_map_create(BPF_MAP_TYPE_ARRAY, "tephra_rows", sizeof(uint32_t),
+                                           sizeof(tephra_frame_block), static_cast<uint32_t>(blocks.size()), &options));
   if (!rows) return base::system_error(kWhat, {}, errno);
   TEPHRA_TRY(const BpfMemory memory, BpfMemory::map(rows.get(), blocks.size_bytes()));
   auto* to = memory.as<tephra_frame_block>();
@@ -113,10 +144,7 @@ base::Status WalkTables::put_rows(uint32_t table, std::span<const tephra_frame_b
     }
     ++to;
   }
-  const int fd = rows.get();
-  if (bpf_map_update_elem(maps_.tables, &table, &fd, BPF_ANY) != 0) return base::system_error(kWhat, {}, errno);
-  __atomic_store_n(block_counts_.as<uint64_t>() + table, uint64_t{blocks.size()}, __ATOMIC_RELEASE);
-  return {};
+  return rows;
 }
 
 #endif
