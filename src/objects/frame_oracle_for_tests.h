@@ -60,8 +60,6 @@ class FrameOracle {
     uint64_t value = 0;
   };
   struct Caller {
-    uint64_t function_start = 0;
-    uint64_t function_end = 0;
     bool is_signal_frame = false;
     std::optional<uint64_t> cfa;
     Register return_address;
@@ -77,8 +75,6 @@ class FrameOracle {
     Dwarf_Addr start = 0;
     Dwarf_Addr end = 0;
     const int return_register = dwarf_frame_info(frame.get(), &start, &end, &caller.is_signal_frame);
-    caller.function_start = start;
-    caller.function_end = end;
     Dwarf_Op* ops = nullptr;
     size_t count = 0;
     if (dwarf_frame_cfa(frame.get(), &ops, &count) != 0) return caller;
@@ -86,8 +82,7 @@ class FrameOracle {
     if (!cfa.ok) return caller;
     caller.cfa = cfa.value;
     caller.return_address = register_of(frame.get(), return_register, machine, address, *caller.cfa);
-    caller.frame_pointer =
-        register_of(frame.get(), machine_ == EM_X86_64 ? 6 : 29, machine, address, *caller.cfa);
+    caller.frame_pointer = register_of(frame.get(), machine_ == EM_X86_64 ? 6 : 29, machine, address, *caller.cfa);
     return caller;
   }
 
@@ -98,8 +93,7 @@ class FrameOracle {
     uint64_t value = 0;
   };
 
-  static Register register_of(Dwarf_Frame* frame, int number, const MadeUpMachine& machine, uint64_t pc,
-                              uint64_t cfa) {
+  static Register register_of(Dwarf_Frame* frame, int number, const MadeUpMachine& machine, uint64_t pc, uint64_t cfa) {
     Dwarf_Op memory[3];
     Dwarf_Op* ops = nullptr;
     size_t count = 0;
@@ -152,9 +146,9 @@ class FrameOracle {
         stack.push_back(op.atom == DW_OP_plus    ? a + b
                         : op.atom == DW_OP_minus ? a - b
                         : op.atom == DW_OP_and   ? (a & b)
-                        : op.atom == DW_OP_shl   ? a << (b & 63)
-                                                 : static_cast<uint64_t>(static_cast<int64_t>(a) >=
-                                                                         static_cast<int64_t>(b)));
+                        : op.atom == DW_OP_shl
+                            ? a << (b & 63)
+                            : static_cast<uint64_t>(static_cast<int64_t>(a) >= static_cast<int64_t>(b)));
       } else {
         return result;
       }

@@ -12,9 +12,13 @@ constexpr size_t kFewestAlike = 8;      // branches that two samples must share 
 constexpr size_t kMostStitched = 1024;  // branches of a stitched stack
 constexpr size_t kMostThreads = 1 << 14;
 
-size_t usable(const BranchStack& branches) {
+// Calls from the kernel are recorded where it starts a program; they are no part of the user's stack.
+bool is_user(uint64_t address) { return address >> 48 == 0; }
+
+// A record may end with empty entries.
+size_t used(const BranchStack& branches) {
   size_t count = 0;
-  while (count < branches.size() && branches.from(count) != 0 && branches.from(count) < kFirstChainMarker) ++count;
+  while (count < branches.size() && branches.from(count) != 0) ++count;
   return count;
 }
 
@@ -60,7 +64,7 @@ void BranchCalls::stitch(const Sample& sample, std::vector<uint64_t>& addresses)
     }
     if (alike >= std::min(kFewestAlike, oldest + 1)) {
       for (size_t i = oldest + 1; i < last.words.size() / 3 && now.words.size() / 3 < kMostStitched; ++i) {
-        addresses.push_back(last.words[3 * i]);
+        if (is_user(last.words[3 * i])) addresses.push_back(last.words[3 * i]);
         now.words.insert(now.words.end(), last.words.begin() + static_cast<ptrdiff_t>(3 * i),
                          last.words.begin() + static_cast<ptrdiff_t>(3 * (i + 1)));
       }
@@ -72,17 +76,21 @@ void BranchCalls::stitch(const Sample& sample, std::vector<uint64_t>& addresses)
 uint32_t BranchCalls::append(const Sample& sample, const std::vector<uint64_t>& by_frame_pointers,
                              std::vector<uint64_t>& addresses) {
   const BranchStack& branches = sample.branches;
-  const size_t count = usable(branches);
+  const size_t count = used(branches);
   if (count == 0) {
     addresses.insert(addresses.end(), by_frame_pointers.begin(), by_frame_pointers.end());
     return 0;
   }
   // Where the leaf is exactly; the branch says only where its function begins.
-  addresses.push_back(by_frame_pointers.empty() ? branches.to(0) : by_frame_pointers[0]);
+  const bool has_leaf = !by_frame_pointers.empty() || is_user(branches.to(0));
+  if (has_leaf) addresses.push_back(by_frame_pointers.empty() ? branches.to(0) : by_frame_pointers[0]);
   const size_t first = addresses.size();
-  for (size_t i = 0; i < count; ++i) addresses.push_back(branches.from(i));
+  for (size_t i = 0; i < count; ++i) {
+    if (is_user(branches.from(i))) addresses.push_back(branches.from(i));
+  }
   if (stitch_ && count == branches.size()) stitch(sample, addresses);
   const size_t calls = addresses.size() - first;
+  if (calls == 0) return 0;
   if (const auto at = place_of_call(by_frame_pointers, addresses.back(), calls)) {
     addresses.insert(addresses.end(), by_frame_pointers.begin() + static_cast<ptrdiff_t>(*at + 1),
                      by_frame_pointers.end());
