@@ -129,11 +129,10 @@ void StackEngine::follow(const std::vector<Notice>& notices) {
     const bool still_wanted = place->second.what == What::kWanted && notice.what == What::kChanged;
     if (!still_wanted) place->second = notice;
   }
-  const auto now = WalkedProcesses::Clock::now();
   for (const auto& [pid, notice] : last) {
     switch (notice.what) {
       case What::kWanted:
-        processes_.wanted(pid, notice.tid, now);
+        processes_.wanted(pid, notice.tid);
         break;
       case What::kChanged:
         processes_.changed(pid, notice.tid);

@@ -1,63 +1,50 @@
 #include "collect/walked_processes.h"
 
 #include <algorithm>
+#include <tuple>
+#include <utility>
 
 namespace tephra::collect {
 namespace {
 
-constexpr std::chrono::milliseconds kFirstRefusal{20};
-constexpr std::chrono::milliseconds kLongestRefusal{5000};
-constexpr size_t kMostRefusals = 10'000;
+bool same(const std::vector<tephra_walk_mapping>& a, const std::vector<tephra_walk_mapping>& b) {
+  const auto as_tuple = [](const tephra_walk_mapping& each) {
+    return std::tuple(each.start, each.end, each.file_offset, each.table, each.flags);
+  };
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(),
+                    [&](const auto& x, const auto& y) { return as_tuple(x) == as_tuple(y); });
+}
 
 }  // namespace
-
-void WalkedProcesses::wanted(pid_t pid, pid_t tid, Clock::time_point now) {
-  const auto refused = refusals_.find(pid);
-  if (refused != refusals_.end() && now < refused->second.until) return;
-  if (learn(pid, tid))
-    refusals_.erase(pid);
-  else
-    refuse_for_a_while(pid, now);
-}
-
-void WalkedProcesses::refuse_for_a_while(pid_t pid, Clock::time_point now) {
-  if (refusals_.size() >= kMostRefusals) refusals_.clear();
-  Refusal& refusal = refusals_[pid];
-  refusal.wait = refusal.wait.count() == 0 ? kFirstRefusal : std::min(2 * refusal.wait, kLongestRefusal);
-  refusal.until = now + refusal.wait;
-}
 
 void WalkedProcesses::changed(pid_t pid, pid_t tid) {
   if (known_.contains(pid)) learn(pid, tid);
 }
 
-bool WalkedProcesses::learn(pid_t pid, pid_t tid) {
+void WalkedProcesses::learn(pid_t pid, pid_t tid) {
   auto code = sources_.code(pid, tid);
-  if (!code) {
-    ended(pid);
-    return false;
-  }
+  if (!code) return ended(pid);
   const auto before = known_.find(pid);
-  if (before != known_.end() && before->second.whole && before->second.code == *code) return false;
-  Known known{std::move(*code), {}, true, ++sets_};
-  while (!set(pid, known)) {
+  const bool same_code = before != known_.end() && before->second.code == *code;
+  if (same_code && before->second.whole) return;
+  Known known{std::move(*code), {}, {}, true, ++sets_};
+  list(pid, known);
+  // Told again, the program would ask again at once for what is still not there.
+  if (same_code && same(before->second.listed, known.listed)) return give_back_tables(known);
+  while (!program_.set_process(pid, known.code.start_stack, known.code.start_code, known.listed)) {
     // Those known for longest make room: the kernel asks for them again when they run.
     if (!forget_oldest(pid)) {
       ++no_room_;
-      ended(pid);
-      return false;
+      give_back_tables(known);
+      return ended(pid);
     }
   }
   Known& now = known_[pid];
-  for (const uint32_t table : now.tables) tables_.give_back(table);
+  give_back_tables(now);
   now = std::move(known);
-  return now.whole;
 }
 
-// On failure it uses no tables.
-base::Status WalkedProcesses::set(pid_t pid, Known& process) {
-  std::vector<tephra_walk_mapping> mappings;
-  process.whole = true;
+void WalkedProcesses::list(pid_t pid, Known& process) {
   for (const CodeMapping& each : process.code.mappings) {
     const Answer answer = sources_.table(pid, each);
     const bool has_rows = answer.table != nullptr && !answer.table->empty();
@@ -68,13 +55,13 @@ base::Status WalkedProcesses::set(pid_t pid, Known& process) {
       process.whole = false;
       continue;
     }
-    mappings.push_back({each.start, each.end, each.offset, table, answer.no_file ? TEPHRA_MAPPING_NO_FILE : 0U});
+    process.listed.push_back({each.start, each.end, each.offset, table, answer.no_file ? TEPHRA_MAPPING_NO_FILE : 0U});
   }
-  auto status = program_.set_process(pid, process.code.start_stack, process.code.start_code, mappings);
-  if (status) return status;
+}
+
+void WalkedProcesses::give_back_tables(Known& process) {
   for (const uint32_t table : process.tables) tables_.give_back(table);
   process.tables.clear();
-  return status;
 }
 
 bool WalkedProcesses::forget_oldest(pid_t but) {
@@ -92,7 +79,7 @@ void WalkedProcesses::ended(pid_t pid) {
   if (known == known_.end()) return;
   // First the process, so that no walk meets a table that is gone.
   program_.forget_process(pid);
-  for (const uint32_t table : known->second.tables) tables_.give_back(table);
+  give_back_tables(known->second);
   known_.erase(known);
 }
 

@@ -2,7 +2,6 @@
 
 #include <sys/types.h>
 
-#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -19,8 +18,6 @@ namespace tephra::collect {
 // they have mapped, and keeps both as they are by now. For one thread.
 class WalkedProcesses {
  public:
-  using Clock = std::chrono::steady_clock;
-
   // The call-frame table of a mapping of a process.
   struct Answer {
     const unwind::FrameTable* table = nullptr;  // null: there is none
@@ -36,9 +33,9 @@ class WalkedProcesses {
   WalkedProcesses(kernel::StackProgram& program, uint64_t most_table_bytes, Sources sources)
       : program_(program), tables_(program, most_table_bytes), sources_(std::move(sources)) {}
 
-  // A sample met a process, or memory of one, that the program does not know. A process that is asked for again and
-  // again in vain is looked at less and less often.
-  void wanted(pid_t pid, pid_t tid, Clock::time_point now);
+  // A sample met a process, or memory of one, that the program does not know. The program asks for the same thing a few
+  // times a second at most.
+  void wanted(pid_t pid, pid_t tid) { learn(pid, tid); }
   // It may have other code mapped by now; a no-op for one that is not known.
   void changed(pid_t pid, pid_t tid);
   void ended(pid_t pid);
@@ -56,26 +53,21 @@ class WalkedProcesses {
  private:
   struct Known {
     ProcessCode code;
-    std::vector<uint32_t> tables;  // that it uses
-    bool whole = true;             // nothing was left out for want of room
+    std::vector<tephra_walk_mapping> listed;  // what the program was told
+    std::vector<uint32_t> tables;             // that it uses
+    bool whole = true;                        // nothing was left out for want of room
     uint64_t last_set = 0;
   };
-  struct Refusal {
-    Clock::time_point until;
-    std::chrono::milliseconds wait{};
-  };
 
-  // True: the list is another one than before.
-  bool learn(pid_t pid, pid_t tid);
-  base::Status set(pid_t pid, Known& process);
+  void learn(pid_t pid, pid_t tid);
+  void list(pid_t pid, Known& process);
+  void give_back_tables(Known& process);
   bool forget_oldest(pid_t but);
-  void refuse_for_a_while(pid_t pid, Clock::time_point now);
 
   kernel::StackProgram& program_;
   LoadedTables tables_;
   Sources sources_;
   std::map<pid_t, Known> known_;
-  std::map<pid_t, Refusal> refusals_;
   uint64_t sets_ = 0;
   uint64_t no_room_ = 0;
 };

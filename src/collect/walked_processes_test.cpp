@@ -10,8 +10,6 @@
 namespace tephra::collect {
 namespace {
 
-using namespace std::chrono_literals;
-
 // A table of so many blocks.
 struct MadeUpTable {
   explicit MadeUpTable(size_t count) : blocks(count), rules(1) {
@@ -31,7 +29,6 @@ class WalkedProcessesTest : public testing::Test {
   WalkedProcesses processes(uint64_t most_bytes = 1 << 20) {
     return WalkedProcesses(program, most_bytes,
                            {[this](pid_t pid, pid_t) -> std::optional<ProcessCode> {
-                              ++looks;
                               const auto found = machine.find(pid);
                               return found == machine.end() ? std::nullopt : std::optional(found->second);
                             },
@@ -46,15 +43,13 @@ class WalkedProcessesTest : public testing::Test {
   FakeStackProgram program;
   std::map<pid_t, ProcessCode> machine;
   std::map<std::string, MadeUpTable> files;
-  int looks = 0;
-  WalkedProcesses::Clock::time_point now{};
 };
 
 TEST_F(WalkedProcessesTest, ListsMappingsWithTheirTables) {
   files.emplace("/bin/a", 2);
   machine[5] = {1, 2, {mapping(0x1000, "/bin/a"), mapping(0x5000, "/gone")}};
   auto all = processes();
-  all.wanted(5, 5, now);
+  all.wanted(5, 5);
   ASSERT_EQ(program.processes[5].size(), 2u);
   EXPECT_EQ(program.processes[5][0].table, 1u);
   EXPECT_EQ(program.processes[5][0].file_offset, 0x2000u);
@@ -66,8 +61,8 @@ TEST_F(WalkedProcessesTest, SharesTablesAndTellsOnlyWhatChanged) {
   files.emplace("/bin/a", 1);
   machine[5] = machine[6] = {1, 2, {mapping(0x1000, "/bin/a")}};
   auto all = processes();
-  all.wanted(5, 5, now);
-  all.wanted(6, 6, now);
+  all.wanted(5, 5);
+  all.wanted(6, 6);
   EXPECT_EQ(program.tables.size(), 1u);
   all.changed(5, 5);
   EXPECT_EQ(program.sets, 2u);
@@ -78,15 +73,16 @@ TEST_F(WalkedProcessesTest, SharesTablesAndTellsOnlyWhatChanged) {
   EXPECT_FALSE(program.processes.contains(7));
 }
 
-TEST_F(WalkedProcessesTest, AsksLessAndLessOftenWhenAskedInVain) {
+TEST_F(WalkedProcessesTest, AProcessThatIsGoneIsNotKnown) {
   auto all = processes();
-  for (int i = 0; i < 100; ++i) all.wanted(9, 9, now);
-  EXPECT_EQ(looks, 1);
-  all.wanted(9, 9, now + 1s);
-  EXPECT_EQ(looks, 2);
+  all.wanted(9, 9);
+  EXPECT_TRUE(program.processes.empty());
   machine[9] = {1, 2, {mapping(0x1000, "/x")}};
-  all.wanted(9, 9, now + 10s);
+  all.wanted(9, 9);
   EXPECT_TRUE(program.processes.contains(9));
+  machine.erase(9);
+  all.changed(9, 9);
+  EXPECT_TRUE(program.processes.empty());
 }
 
 TEST_F(WalkedProcessesTest, DropsTheTableUnusedForLongest) {
@@ -97,11 +93,11 @@ TEST_F(WalkedProcessesTest, DropsTheTableUnusedForLongest) {
     files.emplace(path, 1);
     machine[pid] = {1, 2, {mapping(0x1000, path)}};
   }
-  all.wanted(1, 1, now);
-  all.wanted(2, 2, now);
+  all.wanted(1, 1);
+  all.wanted(2, 2);
   all.ended(1);
   all.ended(2);
-  all.wanted(3, 3, now);
+  all.wanted(3, 3);
   EXPECT_EQ(program.tables.size(), 2u);
   EXPECT_FALSE(program.tables.contains(1));
   EXPECT_EQ(all.totals().tables.dropped, 1u);
@@ -115,13 +111,13 @@ TEST_F(WalkedProcessesTest, LeavesOutWhatThereIsNoRoomForAndTriesAgain) {
   files.emplace("/b", 1);
   machine[1] = {1, 2, {mapping(0x1000, "/a")}};
   machine[2] = {1, 2, {mapping(0x1000, "/b"), mapping(0x8000, "/none")}};
-  all.wanted(1, 1, now);
-  all.wanted(2, 2, now);
+  all.wanted(1, 1);
+  all.wanted(2, 2);
   ASSERT_EQ(program.processes[2].size(), 1u);
   EXPECT_EQ(program.processes[2][0].start, 0x8000u);
   EXPECT_GT(all.totals().tables.refused, 0u);
   all.ended(1);
-  all.wanted(2, 2, now + 10s);
+  all.wanted(2, 2);
   EXPECT_EQ(program.processes[2].size(), 2u);
 }
 
@@ -130,7 +126,7 @@ TEST_F(WalkedProcessesTest, ForgetsTheOldestProcessForANewOne) {
   auto all = processes();
   for (const pid_t pid : {1, 2, 3}) {
     machine[pid] = {1, 2, {mapping(0x1000, "/x")}};
-    all.wanted(pid, pid, now);
+    all.wanted(pid, pid);
   }
   EXPECT_FALSE(program.processes.contains(1));
   EXPECT_TRUE(program.processes.contains(2));
@@ -140,8 +136,8 @@ TEST_F(WalkedProcessesTest, ForgetsTheOldestProcessForANewOne) {
 TEST_F(WalkedProcessesTest, ForgetsWhatIsGone) {
   auto all = processes();
   machine[1] = machine[2] = {1, 2, {mapping(0x1000, "/x")}};
-  all.wanted(1, 1, now);
-  all.wanted(2, 2, now);
+  all.wanted(1, 1);
+  all.wanted(2, 2);
   machine.erase(1);
   all.forget_vanished();
   EXPECT_EQ(program.processes.size(), 1u);

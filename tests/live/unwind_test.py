@@ -180,8 +180,9 @@ class Programs(UnwindTest):
 class Processes(UnwindTest):
     def test_nothing_is_lost_at_the_start(self):
         # A fixed number of page faults, each of them sampled, in processes that nobody knew.
-        samples, lost, _ = self.record("--call-graph", "bpf", "-e", "page-faults:u", "-c", "1", program("touch_pages"), "20000")
-        plain, _, _ = self.record("-e", "page-faults:u", "-c", "1", program("touch_pages"), "20000")
+        words = ("-e", "page-faults:u", "-c", "1", program("touch_pages"), "20000")
+        samples, lost, _ = self.record("--call-graph", "bpf", *words)
+        plain, _, _ = self.record(*words)
         self.assertEqual(lost, 0)
         self.assertGreaterEqual(samples, 20000)
         self.assertLess(abs(samples - plain), 50)
@@ -189,7 +190,6 @@ class Processes(UnwindTest):
     def test_a_program_of_fifty_milliseconds(self):
         walks = self.walk(CASES, "recursion", "50", rate=("-e", "cpu-clock", "-F", "5000"))
         self.assertGreater(len(walks.all), 100, walks)
-        self.assertEqual(len(walks.walked) + len(walks.copied), len(walks.all), walks)
         if walks.walked:
             self.assertGreaterEqual(walks.complete(), 0.99, walks)
 
@@ -268,7 +268,7 @@ class Files(UnwindTest):
         self.assertEqual(len(Walks(self.data).all), int(SUMMARY.search(result.stderr)[1]))
 
     def test_switching_files(self):
-        samples, _, _ = self.record("--call-graph", "bpf", *RATE, "--switch-output=300ms", CASES, "recursion", "1200")
+        samples, _, _ = self.record("--call-graph", "bpf", *RATE, "--switch-output=200K", CASES, "recursion", "1500")
         files = [os.path.join(self.folder, name) for name in os.listdir(self.folder)]
         self.assertGreater(len(files), 2)
         self.assertEqual(sum(len(Walks(path).all) for path in files), samples)
