@@ -2,11 +2,13 @@
 
 #include <CLI/CLI.hpp>
 
+#include <optional>
 #include <string>
 
 #include "analysis/verdict.h"
 #include "base/result.h"
 #include "model/profile.h"
+#include "model/redaction.h"
 #include "stream/profile_builder.h"
 #include "symbols/symbolize.h"
 
@@ -25,9 +27,10 @@ struct InputOptions {
   bool strict = false;
   bool quiet = false;
   bool verbose = false;
+  std::optional<std::string> redact;  // --redact: the file with the key; empty: a key that nobody knows
 
   // Declares -i/FILE, --no-inline, --no-demangle, --full-names, --pid, --tid, --comm, --cpu, --time, --event-filter,
-  // --idle, --own, --strict, -q, -v.
+  // --idle, --own, --redact, --strict, -q, -v.
   void declare(CLI::App& parser);
 };
 
@@ -36,6 +39,9 @@ void declare_names(CLI::App& parser, symbols::Options& symbols);
 
 // That a profile holds no samples, and why not.
 base::Error no_samples(const InputOptions& options, const model::Profile& profile);
+
+// How names are replaced by hashes, where --redact asks for it.
+base::Result<std::optional<model::Redaction>> redaction_of(const InputOptions& options);
 
 struct Input {
   model::Profile profile;  // symbolized, of one event
