@@ -8,11 +8,11 @@
 
 namespace tephra::cli {
 
-void declare_redact(CLI::App& parser, std::optional<std::string>& value) {
+void declare_redact(CLI::App& parser, std::string& value) {
   // A flag takes a value only behind its "=", so that a recording's name may follow it.
   parser
-      .add_flag_function(
-          "--redact", [](int64_t) {},
+      .add_flag(
+          "--redact", value,
           "replace names by hashes; with the same KEY-FILE the same names get the same\nhashes, without one nobody can "
           "tell")
       ->type_name("[=KEY-FILE]");
@@ -21,7 +21,7 @@ void declare_redact(CLI::App& parser, std::optional<std::string>& value) {
 base::Result<std::string> redaction_key(const std::string& path) {
   constexpr size_t kShortest = 16;  // bytes; what is shorter can be guessed
   constexpr size_t kLongest = 1 << 20;
-  if (path.empty()) {
+  if (path == "true") {
     std::string key(32, '\0');
     if (::getrandom(key.data(), key.size(), 0) != static_cast<ssize_t>(key.size())) {
       return base::system_error("cannot make a key", "", errno);

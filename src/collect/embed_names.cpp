@@ -7,13 +7,18 @@
 #include <cerrno>
 #include <chrono>
 
+#include "base/disk_cache.h"
 #include "base/file.h"
 #include "formats/perf_data.h"
 #include "stream/embedded_names.h"
 #include "stream/perf_file.h"
 #include "stream/profile_builder.h"
+#include "stream/recorded_unwinder.h"
 #include "symbols/embedded_answers.h"
+#include "symbols/file_finder.h"
 #include "symbols/symbolize.h"
+#include "unwind/offline_unwinder.h"
+#include "unwind/table_store.h"
 
 namespace tephra::collect {
 namespace {
@@ -67,17 +72,25 @@ base::Status store(int fd, uint64_t entry, uint64_t end, const std::string& sect
 
 stream::EmbeddedSection look_up(const stream::Recording& recording, const symbols::KeptFiles& files,
                                 const EmbedSettings& settings) {
+  symbols::FileFinder finder({.kept = &files});
+  const base::DiskCache cache = base::DiskCache::of_user();
+  unwind::TableStore tables(finder, cache);
+  unwind::OfflineUnwinder unwinder(tables);
+  stream::WalkKeeper walks(unwinder);
   stream::BuildOptions build;
   build.filter.keep_idle = true;
+  build.unwinder = &walks;
   const model::Profile profile = stream::build_profile(recording, build);
   symbols::Options options;
   options.kept = &files;
+  options.cache = cache;
   options.inlines = settings.inlines;
   options.inlines_until = Clock::now() + std::chrono::duration_cast<Clock::duration>(
                                              std::chrono::duration<double>(settings.inline_seconds));
   stream::EmbeddedSection section;
   section.names = symbols::embed(profile, symbols::look_up(profile, options));
   section.names.inlines_cut = !settings.inlines || Clock::now() >= *options.inlines_until;
+  section.walks = std::move(walks).take();
   return section;
 }
 

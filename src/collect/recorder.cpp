@@ -38,6 +38,7 @@ using Clock = std::chrono::steady_clock;
 constexpr std::chrono::milliseconds kTick{1000};
 // Where new threads have to be looked for, what happens before we look is missed.
 constexpr std::chrono::milliseconds kTickWhenScanning{100};
+constexpr double kWaitWhenKeeping = 0.1;
 
 // Records that came meanwhile know better.
 void add_files(const BuildIds& existing, BuildIds& files) { files.insert(existing.begin(), existing.end()); }
@@ -159,6 +160,7 @@ class Recorder {
   double seconds_ = 0;
   uint64_t wakeups_ = 0;
   std::vector<int> gone_rings_;  // descriptors that would wake us without end
+  bool samples_came_ = false;    // in the last round
   bool rotate_now_ = false;
   bool reader_gone_ = false;
   bool stop_ = false;
@@ -347,6 +349,8 @@ double Recorder::seconds_to_wait() const {
   if (flight_) next = std::min(next, flight_->next_look());
   if (output_ && output_->rotation_time()) next = std::min(next, *output_->rotation_time());
   double seconds = std::chrono::duration<double>(next - Clock::now()).count();
+  // What runs for a moment in a container of its own can be reached only so long.
+  if (mapped_files_ && samples_came_) seconds = std::min(seconds, kWaitWhenKeeping);
   if (options_.duration_s) seconds = std::min(seconds, end_after() - elapsed());
   return std::clamp(seconds, 0.0, 60.0);
 }
@@ -445,7 +449,9 @@ base::Status Recorder::hear_control() {
 
 base::Status Recorder::drain() {
   if (flight_) return flight_->drain();
+  const uint64_t before = counts().samples;
   TEPHRA_CHECK_OK(drain_->pass());
+  samples_came_ = counts().samples != before;
   if (output_->full()) stop_ = done_early_ = true;
   return {};
 }

@@ -41,14 +41,28 @@ class FileAnswers {
       object_ = open_kept(*options.kept, mapping);
       if (object_) unproven_ = false;
     }
-    if (object_) return;
-    if (mapping.kind != model::CodeKind::kVdso) {
+    if (object_) {
+    } else if (mapping.kind != model::CodeKind::kVdso) {
       object_ = CodeObject::open(path_, mapping.build_id, mapping.file, refusal_);
     } else if (mapping.build_id.empty() && !is_of_this_host(profile.facts)) {
       refusal_ = Reason::build_id_mismatch;
     } else {
       object_ = CodeObject::view(own_vdso(), mapping.build_id, refusal_);
     }
+    if (object_) object_->keep_sources_in(options.cache);
+  }
+
+  // Answers all of them. Debug information is read for all at once, since that uses all processors.
+  void answer_all(const std::vector<FrameId>& frames) {
+    if (object_ && wants_source()) {
+      std::vector<uint64_t> addresses;
+      for (const FrameId frame : frames) {
+        if (const auto address = lookup_address(profile_.frames[frame])) addresses.push_back(*address);
+      }
+      object_->prepare_sources(addresses);
+    }
+    for (const FrameId frame : frames) answer(frame);
+    if (object_ && options_.inlines) object_->store_sources();
   }
 
   void answer(FrameId frame) {
@@ -154,7 +168,7 @@ class FileAnswers {
 Answers answer_file(const Profile& profile, model::MappingId mapping, const std::vector<FrameId>& frames,
                     const Options& options) {
   FileAnswers answers(profile, profile.mappings[mapping], options);
-  for (const FrameId frame : frames) answers.answer(frame);
+  answers.answer_all(frames);
   return std::move(answers).take();
 }
 

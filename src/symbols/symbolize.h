@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "base/disk_cache.h"
 #include "model/profile.h"
 #include "symbols/answers.h"
 
@@ -17,6 +18,7 @@ struct Options {
   bool demangle = true;
   bool full_names = false;     // demangled names with their parameter lists
   bool exact_unknown = false;  // name an unknown frame by its exact address, not by the start of its function
+  base::DiskCache cache{""};   // where what was read of debug information is kept for the next time
   const KeptFiles* kept = nullptr;  // files held open since they ran; they come before those of the same name
   std::optional<std::chrono::steady_clock::time_point> inlines_until;  // then no more inlined functions and lines
 };
