@@ -275,6 +275,9 @@ void RecordFlags::declare(CLI::App& parser) {
                   "go on in a new file on SIGUSR2, or at a size (=100M) or time (=10m);\nfiles are FILE.TIMESTAMP")
       ->expected(0, 1)
       ->type_name("[signal|SIZE|TIME]");
+  parser.add_flag("--no-embed", no_embed,
+                  "do not look up the names of what was sampled at the end, to store them: the\nrecording then needs the "
+                  "files that ran when it is read");
   parser.add_option("--switch-max-files", max_files, "keep only the newest so many")->type_name("N");
   parser.add_flag("--timestamp-filename", timestamp_names, "put the time into the file's name");
 
@@ -319,6 +322,7 @@ base::Result<RecordOptions> record_options(const CLI::App& parser, const RecordF
   TEPHRA_CHECK_OK(set_output(parser, flags, options.output));
   TEPHRA_CHECK_OK(set_flight(flags, options));
   options.control = flags.control;
+  options.embed_names = !flags.no_embed && !flags.no_build_ids;
   return options;
 }
 

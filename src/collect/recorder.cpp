@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <poll.h>
 #include <signal.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -15,8 +16,10 @@
 #include "collect/control.h"
 #include "collect/elf_build_id.h"
 #include "collect/event_set.h"
+#include "collect/file_keeper.h"
 #include "collect/features.h"
 #include "collect/followed_tasks.h"
+#include "collect/name_embedder.h"
 #include "collect/ring_drain.h"
 #include "collect/run_meter.h"
 #include "collect/running_code.h"
@@ -28,6 +31,7 @@
 #include "kernel/procfs.h"
 #include "kernel/workload.h"
 #include "model/profile.h"
+#include "stream/perf_file.h"
 #include "stream/recorder_facts.h"
 
 namespace tephra::collect {
@@ -43,6 +47,7 @@ constexpr double kWaitWhenWalking = 0.1;
 constexpr double kRestWhenWalking = 0.002;
 // How long a running target waits at most for the tables of its code.
 constexpr std::chrono::milliseconds kPrepareTime{3000};
+constexpr double kWaitWhenKeeping = 0.1;
 
 // Records that came meanwhile know better.
 void add_files(const BuildIds& existing, BuildIds& files) { files.insert(existing.begin(), existing.end()); }
@@ -62,6 +67,8 @@ std::string_view engine_name(CallGraph engine) {
       return "none";
   }
 }
+// Of a recording with a size limit, how much is left for names.
+uint64_t room_for_names(uint64_t limit) { return std::min<uint64_t>(limit / 32, 1 << 20); }
 
 std::string base_name(const std::string& path) { return path.substr(path.rfind('/') + 1); }
 
@@ -108,6 +115,10 @@ class Recorder {
   void tell_shared_counters() const;
   base::Status finish_file();
   void end_program();
+  void keep_files();
+  void begin_naming(const std::string& path);
+  void hear_embedder(std::chrono::milliseconds wait);
+  void finish_naming();
   base::Error salvage(base::Error error);
   RecordSummary summary() const;
   std::string sampled_names() const;
@@ -165,6 +176,11 @@ class Recorder {
   std::optional<SideBandKeeper> keeper_;   // with rotation: what the next file has to begin with
   std::optional<RingDrain> drain_;
   std::optional<Flight> flight_;
+  std::optional<FileKeeper> mapped_files_;  // with names to be stored
+  NameEmbedder embedder_;
+  uint64_t named_addresses_ = 0;
+  uint64_t names_bytes_ = 0;
+  double names_cpu_seconds_ = 0;
   model::BuildId kernel_id_;
   std::vector<Feature> tracing_formats_;
 
@@ -201,6 +217,7 @@ base::Result<RecordSummary> Recorder::run() {
   if (auto status = loop(); !status) return salvage(std::move(status).error());
   if (auto status = flight_ ? conclude_flight() : conclude(); !status) return salvage(std::move(status).error());
   end_program();
+  finish_naming();
   return summary();
 }
 
@@ -318,6 +335,7 @@ base::Status Recorder::open_output() {
     if (stacks_) flight_->walk_stacks_with(stacks_.get());
     // Only while someone takes them: they would pile up over days.
     flight_->counts().want_tasks = tasks_ && tasks_->scans();
+    keep_files();
     Synthesizer existing(synthesis(), [this](base::Bytes bytes) { return tell(bytes); });
     TEPHRA_CHECK_OK(describe_existing(existing));
     add_files(existing.build_ids(), flight_->files());
@@ -328,6 +346,7 @@ base::Status Recorder::open_output() {
   drain_.emplace(*events_, *output_, !options_.ring_bytes, noter());
   if (stacks_) drain_->walk_stacks_with(stacks_.get());
   drain_->counts().want_tasks = tasks_ && tasks_->scans();
+  keep_files();
   if (tasks_ && tasks_->scans() && output_->is_pipe()) {
     note("a stream cannot tell of events on threads that are found later: their samples have no event");
   }
@@ -396,6 +415,8 @@ double Recorder::seconds_to_wait() const {
   if (output_ && output_->rotation_time()) next = std::min(next, *output_->rotation_time());
   double seconds = std::chrono::duration<double>(next - Clock::now()).count();
   if (stacks_ && samples_came_) seconds = std::min(seconds, kWaitWhenWalking);
+  // What runs for a moment in a container of its own can be reached only so long.
+  if (mapped_files_ && samples_came_) seconds = std::min(seconds, kWaitWhenKeeping);
   if (options_.duration_s) seconds = std::min(seconds, end_after() - elapsed());
   return std::clamp(seconds, 0.0, 60.0);
 }
@@ -517,6 +538,7 @@ base::Status Recorder::hear_flight() {
     return {};
   }
   note(fmt::format("snapshot of the last {:.1f} s: {} ({})", flight_->last_span(), *path, *why));
+  begin_naming(*path);
   if (snapshots_done()) stop_ = done_early_ = true;
   return {};
 }
@@ -544,6 +566,7 @@ base::Status Recorder::follow_tasks() {
 
 // A record of our own making, for this file and those that follow.
 base::Status Recorder::tell(base::Bytes records) {
+  if (mapped_files_) mapped_files_->see_all(records);
   if (flight_) return flight_->keep(records);
   if (keeper_) keeper_->take(records);
   return output_->append(records);
@@ -554,6 +577,7 @@ base::Status Recorder::rotate() {
   rotate_now_ = false;
   TEPHRA_CHECK_OK(finish_file());
   note("switched to a new file; the last is " + output_->last_path());
+  begin_naming(output_->last_path());
   // From here on what is told about the file is told about the new one.
   file_start_ = {RunMeter(), drain_->counts().lost, drain_->late_writes(), wakeups_, {}, false};
   if (stacks_) file_start_.stacks = stacks_->totals();
@@ -573,6 +597,7 @@ void Recorder::reserve_tail() {
   if (!options_.output.max_bytes) return;
   uint64_t tail = 0;
   for (const Feature& feature : last_features()) tail += feature.content.size() + 8;
+  if (mapped_files_) tail += room_for_names(*options_.output.max_bytes);
   for (const FileEvent& event : events_->file_events()) tail += event.ids.size() * 8 + 2 * kernel::kAttrSize;
   output_->reserve_tail(tail);
 }
@@ -581,6 +606,7 @@ void Recorder::tick() {
   next_tick_ = Clock::now() + tick_length();
   if (flight_) flight_->forget_old();
   if (stacks_) stacks_->tick();
+  hear_embedder(std::chrono::milliseconds(0));
   if (output_ && output_->reader_gone()) stop_ = done_early_ = reader_gone_ = true;
   if (output_) reserve_tail();
   if (!on_progress_) return;
@@ -620,6 +646,8 @@ std::vector<Feature> Recorder::last_features() const {
   if (options_.sampling.build_ids) {
     features.push_back(build_id_feature(kernel_id_, flight_ ? flight_->files() : drain_->files()));
   }
+  // The place for names, which are looked up when the file is finished.
+  if (mapped_files_) features.push_back({stream::kFeatureTephraNames, {}});
   if (flight_) return features;
   const RecordCounts& seen = counts();
   if (seen.samples > 0) features.push_back(sample_time_feature(seen.first_time, seen.last_time));
@@ -716,6 +744,65 @@ void Recorder::end_program() {
   }
 }
 
+// From here on files are opened as they are mapped, for their names.
+void Recorder::keep_files() {
+  if (!options_.embed_names || !options_.sampling.build_ids) return;
+  if (output_ && output_->is_pipe()) return note("a stream holds no names: they are looked up when it is read");
+  mapped_files_.emplace();
+  counts().on_mapping = [this](base::Bytes record) { mapped_files_->see(record); };
+}
+
+// Looks up the names of a finished file, beside the recording if that goes on.
+void Recorder::begin_naming(const std::string& path) {
+  struct stat info {};
+  if (!mapped_files_ || ::stat(path.c_str(), &info) != 0 || !S_ISREG(info.st_mode)) return;
+  EmbedSettings settings;
+  if (options_.output.max_bytes) settings.most_bytes = room_for_names(*options_.output.max_bytes);
+  if (auto status = embedder_.begin(path, mapped_files_->files(), settings); !status) note(status.error().message());
+}
+
+void Recorder::hear_embedder(std::chrono::milliseconds wait) {
+  if (!embedder_.busy()) return;
+  for (const NameEmbedder::Result& result : embedder_.results(wait)) {
+    names_cpu_seconds_ += result.cpu_seconds;
+    if (!result.done) {
+      note(fmt::format("no names were stored in {}: {}", result.path, result.why_not));
+      continue;
+    }
+    named_addresses_ += result.done->addresses - result.done->unknown;
+    names_bytes_ += result.done->bytes;
+    if (result.done->addresses > 0 && result.done->bytes == 0) {
+      note(fmt::format("the size limit left no room for names in {}", result.path));
+    } else if (result.done->inlines_cut) {
+      note(fmt::format("some inlined functions and lines are not stored in {}: looking them up took too long",
+                       result.path));
+    }
+  }
+}
+
+// At the end nothing is missed while we wait, and one who does not want to wait presses Ctrl-C.
+void Recorder::finish_naming() {
+  if (!mapped_files_ || start_error_ != 0) return;
+  if (output_) begin_naming(output_->last_path());
+  if (flight_ && !snapshots_done()) begin_naming(options_.output.path);
+  if (const auto over = mapped_files_->totals().over_limit; over > 0) {
+    note(fmt::format("{} more mapped files than could be held open: their names are looked up by path", over));
+  }
+  const auto begun = Clock::now();
+  bool said = false;
+  while (embedder_.busy()) {
+    hear_embedder(std::chrono::milliseconds(100));
+    if (embedder_.busy() && Clock::now() - begun > std::chrono::seconds(1) && !std::exchange(said, true)) {
+      note("looking up the names of what was sampled, to store them; Ctrl-C leaves them out");
+    }
+    while (const int signal = inbox_->next()) {
+      if (signal == SIGCHLD || !embedder_.busy()) continue;
+      embedder_.stop();
+      note("no names were stored");
+    }
+  }
+}
+
 // After a failed write: keeps what readers can use, and says what became of it.
 base::Error Recorder::salvage(base::Error error) {
   events_->disable();
@@ -757,6 +844,10 @@ RecordSummary Recorder::summary() const {
     result.output = flight_->totals();
     result.path = snapshots_done() ? flight_->snapshots().back() : options_.output.path;
   }
+  result.named_addresses = named_addresses_;
+  result.names_bytes = names_bytes_;
+  result.names_cpu_seconds = names_cpu_seconds_;
+  result.output.bytes_kept += names_bytes_;
   result.wakeups = wakeups_;
   if (stacks_) result.stacks = stacks_->totals();
   result.ring_bytes = events_->rings().bytes();

@@ -3,6 +3,7 @@
 #include <sys/types.h>
 
 #include <cstdint>
+#include <functional>
 #include <vector>
 
 #include "collect/features.h"
@@ -27,6 +28,7 @@ struct RecordCounts {
   bool want_tasks = false;  // collect the next two
   std::vector<TaskIds> born;
   std::vector<TaskIds> ended;
+  std::function<void(base::Bytes record)> on_mapping;  // told of mappings and forks; may be empty
 };
 
 // Adds the records of a ring's pending bytes to `counts`, and the code objects they name to `files`.
