@@ -271,6 +271,11 @@ void Recorder::prepare_walks() {
   for (const pid_t tid : options_.target.threads) {
     if (const auto task = kernel::task_status(tid)) stacks_->prepare(task->tgid);
   }
+  if (!options_.target.whole_cpus()) return;
+  // Of a whole machine only what runs right now: the rest may never be sampled.
+  for (const pid_t pid : kernel::all_processes()) {
+    if (kernel::task_state(pid) == kernel::TaskState::kRunning) stacks_->prepare(pid);
+  }
 }
 
 // Where many threads write to a ring, exchanging it for a larger one takes too long: they begin with more.
