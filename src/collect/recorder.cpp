@@ -41,8 +41,9 @@ constexpr std::chrono::milliseconds kTickWhenScanning{100};
 // The in-kernel unwinder relies on what it was told of mappings until then.
 constexpr double kWaitWhenWalking = 0.1;
 constexpr double kRestWhenWalking = 0.002;
-// How long a running target waits at most for the tables of its code.
-constexpr std::chrono::milliseconds kPrepareTime{3000};
+// How long a recording of running processes, or of the machine, waits at most for tables before it begins.
+constexpr std::chrono::milliseconds kPrepareTime{2000};
+constexpr std::chrono::milliseconds kPrepareMachineTime{200};
 
 // Records that came meanwhile know better.
 void add_files(const BuildIds& existing, BuildIds& files) { files.insert(existing.begin(), existing.end()); }
@@ -312,7 +313,7 @@ base::Status Recorder::open_output() {
     TEPHRA_TRY(Feature formats, tracing_data_feature(specs_));
     tracing_formats_.push_back(std::move(formats));
   }
-  if (stacks_) stacks_->wait_prepared(kPrepareTime);
+  if (stacks_) stacks_->wait_prepared(options_.target.whole_cpus() ? kPrepareMachineTime : kPrepareTime);
   // What runs already is sampled from now on, and listed meanwhile.
   if (!options_.target.records_program() && !starts_later()) events_->enable();
   if (options_.flight) {
