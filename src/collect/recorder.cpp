@@ -45,8 +45,9 @@ constexpr std::chrono::milliseconds kTickWhenScanning{100};
 // The in-kernel unwinder relies on what it was told of mappings until then.
 constexpr double kWaitWhenWalking = 0.1;
 constexpr double kRestWhenWalking = 0.002;
-// How long a running target waits at most for the tables of its code.
-constexpr std::chrono::milliseconds kPrepareTime{3000};
+// How long a recording of running processes, or of the machine, waits at most for tables before it begins.
+constexpr std::chrono::milliseconds kPrepareTime{2000};
+constexpr std::chrono::milliseconds kPrepareMachineTime{200};
 constexpr double kWaitWhenKeeping = 0.1;
 
 // Records that came meanwhile know better.
@@ -288,6 +289,11 @@ void Recorder::prepare_walks() {
   for (const pid_t tid : options_.target.threads) {
     if (const auto task = kernel::task_status(tid)) stacks_->prepare(task->tgid);
   }
+  if (!options_.target.whole_cpus()) return;
+  // Of a whole machine only what runs right now: the rest may never be sampled.
+  for (const pid_t pid : kernel::all_processes()) {
+    if (kernel::task_state(pid) == kernel::TaskState::kRunning) stacks_->prepare(pid);
+  }
 }
 
 // Where many threads write to a ring, exchanging it for a larger one takes too long: they begin with more.
@@ -324,7 +330,7 @@ base::Status Recorder::open_output() {
     TEPHRA_TRY(Feature formats, tracing_data_feature(specs_));
     tracing_formats_.push_back(std::move(formats));
   }
-  if (stacks_) stacks_->wait_prepared(kPrepareTime);
+  if (stacks_) stacks_->wait_prepared(options_.target.whole_cpus() ? kPrepareMachineTime : kPrepareTime);
   // What runs already is sampled from now on, and listed meanwhile.
   if (!options_.target.records_program() && !starts_later()) events_->enable();
   if (options_.flight) {
