@@ -152,6 +152,9 @@ bool read_feature(uint32_t feature, Bytes section, stream::Recording& recording)
       return true;
     case stream::kFeatureTephraNames:
       return read_names(section, recording);
+    case stream::kFeatureTephraJit:
+      recording.jit = std::make_shared<const stream::JitLog>(stream::read_jit_log(section));
+      return !recording.jit->damaged;
     default:
       return true;
   }
