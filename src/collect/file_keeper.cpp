@@ -51,7 +51,7 @@ bool same_inode(const struct stat& info, const model::FileIdentity& identity) { 
 }  // namespace
 
 FileKeeper::Settings FileKeeper::usual_settings() {
-  return {std::min<size_t>(kMostFiles, kernel::open_file_limit() / 4), kMostBytes, "/proc"};
+  return {.most_files = std::min<size_t>(kMostFiles, kernel::open_file_limit() / 4), .most_bytes = kMostBytes};
 }
 
 bool FileKeeper::wants(uint32_t type) {
@@ -120,6 +120,10 @@ void FileKeeper::keep(const Mapped& mapped) {
     if (over_limit_.size() < kMostFailures) over_limit_.insert(key);
     return;
   }
+  if (!may_open_now()) {
+    if (over_limit_.size() < kMostFailures) over_limit_.insert(key);
+    return;
+  }
   const auto failed = failures_.find(key);
   if (failed != failures_.end()) {
     Failure& failure = failed->second;
@@ -133,11 +137,21 @@ void FileKeeper::keep(const Mapped& mapped) {
     return;
   }
   if (failed != failures_.end()) failures_.erase(failed);
+  over_limit_.erase(key);
   if (mapped.build_id.empty()) {
     files_.add(mapped.identity, std::move(fd));
   } else {
     files_.add(mapped.build_id, std::move(fd));
   }
+}
+
+bool FileKeeper::may_open_now() {
+  const auto now = std::chrono::steady_clock::now();
+  if (now - second_begun_ >= std::chrono::seconds(1)) {
+    second_begun_ = now;
+    opens_ = 0;
+  }
+  return ++opens_ <= settings_.most_opens;
 }
 
 base::FileDescriptor FileKeeper::open(const Mapped& mapped) const {

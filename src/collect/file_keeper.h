@@ -2,6 +2,7 @@
 
 #include <sys/types.h>
 
+#include <chrono>
 #include <cstdint>
 #include <map>
 #include <set>
@@ -27,6 +28,7 @@ class FileKeeper {
   struct Settings {
     size_t most_files = 0;       // kept open
     uint64_t most_bytes = 0;     // size of one file
+    size_t most_opens = 5000;    // that are tried in a second: a storm of new files must not hold up the recorder
     std::string proc = "/proc";  // a folder that plays the machine in tests
   };
   // As many files as the limit of open files leaves room for.
@@ -45,7 +47,7 @@ class FileKeeper {
 
   struct Totals {
     uint64_t kept = 0;
-    uint64_t over_limit = 0;  // files for which no handle was left
+    uint64_t over_limit = 0;  // files for which no handle, or no time, was left
     uint64_t refused = 0;     // mapped files that could not be reached, or were others by then
   };
   Totals totals() const;
@@ -75,12 +77,15 @@ class FileKeeper {
   base::FileDescriptor open_below_root_of(pid_t pid, const Mapped& mapped) const;
   base::FileDescriptor checked(base::FileDescriptor path_only, const Mapped& mapped) const;
   pid_t parent_of(pid_t pid) const;
+  bool may_open_now();
 
   Settings settings_;
   symbols::KeptFiles files_;
   std::map<Key, Failure> failures_;
   std::set<Key> over_limit_;
   std::unordered_map<pid_t, pid_t> parents_;
+  std::chrono::steady_clock::time_point second_begun_;
+  size_t opens_ = 0;  // in this second
 };
 
 }  // namespace tephra::collect

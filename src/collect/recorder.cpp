@@ -16,8 +16,8 @@
 #include "collect/control.h"
 #include "collect/elf_build_id.h"
 #include "collect/event_set.h"
-#include "collect/file_keeper.h"
 #include "collect/features.h"
+#include "collect/file_keeper.h"
 #include "collect/followed_tasks.h"
 #include "collect/name_embedder.h"
 #include "collect/ring_drain.h"
@@ -53,6 +53,9 @@ constexpr double kWaitWhenKeeping = 0.1;
 // Records that came meanwhile know better.
 void add_files(const BuildIds& existing, BuildIds& files) { files.insert(existing.begin(), existing.end()); }
 
+// Of a recording with a size limit, how much is left for names.
+uint64_t room_for_names(uint64_t limit) { return std::min<uint64_t>(limit / 32, 1 << 20); }
+
 // As readers name it, too.
 std::string_view engine_name(CallGraph engine) {
   switch (engine) {
@@ -68,8 +71,6 @@ std::string_view engine_name(CallGraph engine) {
       return "none";
   }
 }
-// Of a recording with a size limit, how much is left for names.
-uint64_t room_for_names(uint64_t limit) { return std::min<uint64_t>(limit / 32, 1 << 20); }
 
 std::string base_name(const std::string& path) { return path.substr(path.rfind('/') + 1); }
 

@@ -44,7 +44,7 @@ class Redactor {
   void add_mappings() {
     for (const Mapping& mapping : in_.mappings) {
       Mapping row = mapping;
-      const bool has_own_name = mapping.kind == CodeKind::kKernelCode;
+      const bool has_own_name = mapping.kind == CodeKind::kKernelCode || mapping.kind == CodeKind::kJit;
       const std::string_view path = in_.text(mapping.path);
       row.path = out_.strings.add(has_own_name ? redaction_.function(path) : redaction_.path(path));
       if (!is_kernel(mapping.kind) && mapping.kind != CodeKind::kVdso) {

@@ -1,6 +1,7 @@
 #include "stream/embedded_names.h"
 
 #include <algorithm>
+#include <array>
 #include <limits>
 
 #include "base/zstd_stream.h"
@@ -41,6 +42,11 @@ enum RowBits : uint64_t {
   kRowHasReason = 4,
   kRowFactsShift = 3,
 };
+
+// Kinds of code by their numbers in files: append only.
+constexpr std::array kKinds{model::CodeKind::kNone,      model::CodeKind::kFile,   model::CodeKind::kVdso,
+                            model::CodeKind::kAnonymous, model::CodeKind::kKernel, model::CodeKind::kKernelModule,
+                            model::CodeKind::kJit};
 
 class Writer {
  public:
@@ -107,7 +113,7 @@ Writer print_modules(const EmbeddedNames& names) {
     out.number(mapping.path.value);
     out.raw(mapping.build_id.bytes());
     for (const uint64_t part : {mapping.file.device, mapping.file.inode, mapping.file.generation}) out.number(part);
-    out.number(static_cast<uint64_t>(mapping.kind));
+    out.number(static_cast<uint64_t>(std::ranges::find(kKinds, mapping.kind) - kKinds.begin()));
     out.number(mapping.base);
     out.number(static_cast<uint32_t>(mapping.pid));
     out.number(module.has_lines ? 1 : 0);
@@ -247,9 +253,9 @@ class SectionParser {
       mapping.file.device = reader.number();
       mapping.file.inode = reader.number();
       mapping.file.generation = reader.number();
-      const auto kind = reader.small<uint8_t>();
-      if (kind > static_cast<uint8_t>(model::CodeKind::kImported)) reader.fail();
-      mapping.kind = static_cast<model::CodeKind>(kind);
+      // One of a later version matches no mapping that we know.
+      const uint64_t kind = reader.number();
+      mapping.kind = kind < kKinds.size() ? kKinds[kind] : model::CodeKind::kNone;
       mapping.base = reader.number();
       mapping.pid = static_cast<int32_t>(reader.small<uint32_t>());
       module.has_lines = reader.number() != 0;

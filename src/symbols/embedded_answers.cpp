@@ -173,12 +173,10 @@ class Embedder {
   void add(const Place& place) {
     // What has no mapping, or brought its own name, is told by the records themselves.
     const Mapping& mapping = profile_.mappings[place.frame->mapping];
-    if (mapping.kind == CodeKind::kNone || mapping.kind == CodeKind::kKernelCode ||
-        mapping.kind == CodeKind::kKernelUnmapped) {
-      return;
-    }
+    const bool has_file = mapping.kind == CodeKind::kFile || mapping.kind == CodeKind::kVdso;
+    const bool of_kernel = mapping.kind == CodeKind::kKernel || mapping.kind == CodeKind::kKernelModule;
+    if (!has_file && !of_kernel) return;
     const bool named = place.part->levels[place.row->first_level].named;
-    if (mapping.kind == CodeKind::kAnonymous && !named) return;
     const bool fresh = names_.modules.empty() || mapping_ != place.frame->mapping;
     if (fresh) begin_module(place.frame->mapping);
     EmbeddedNames::Row row;
