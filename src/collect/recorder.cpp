@@ -17,6 +17,7 @@
 #include "collect/event_set.h"
 #include "collect/features.h"
 #include "collect/followed_tasks.h"
+#include "collect/jit_watch.h"
 #include "collect/ring_drain.h"
 #include "collect/run_meter.h"
 #include "collect/synthesize.h"
@@ -25,6 +26,7 @@
 #include "kernel/procfs.h"
 #include "kernel/workload.h"
 #include "stream/recorder_facts.h"
+#include "stream/records.h"
 
 namespace tephra::collect {
 namespace {
@@ -68,6 +70,7 @@ class Recorder {
   void enable_when_due();
   base::Status drain();
   base::Status follow_tasks();
+  base::Status follow_generated_code();
   base::Status rotate();
   void reserve_tail();
   void tick();
@@ -136,6 +139,7 @@ class Recorder {
   std::optional<Flight> flight_;
   model::BuildId kernel_id_;
   std::vector<Feature> tracing_formats_;
+  std::unique_ptr<JitWatch> jit_;  // how its section is made is no state of the recording
 
   Clock::time_point started_;
   Clock::time_point next_tick_;
@@ -245,6 +249,7 @@ base::Status Recorder::open_output() {
     TEPHRA_TRY(Feature formats, tracing_data_feature(specs_));
     tracing_formats_.push_back(std::move(formats));
   }
+  jit_ = std::make_unique<JitWatch>(options_.java_maps, noter());
   // What runs already is sampled from now on, and listed meanwhile.
   if (!options_.target.records_program() && !starts_later()) events_->enable();
   if (options_.flight) {
@@ -254,6 +259,7 @@ base::Status Recorder::open_output() {
     flight_.emplace(std::move(flight));
     // Only while someone takes them: they would pile up over days.
     flight_->counts().want_tasks = tasks_ && tasks_->scans();
+    flight_->counts().want_jit_signs = true;
     Synthesizer existing(synthesis(), [this](base::Bytes bytes) { return tell(bytes); });
     TEPHRA_CHECK_OK(describe_existing(existing));
     add_files(existing.build_ids(), flight_->files());
@@ -263,6 +269,7 @@ base::Status Recorder::open_output() {
   output_.emplace(std::move(output));
   drain_.emplace(*events_, *output_, !options_.ring_bytes, noter());
   drain_->counts().want_tasks = tasks_ && tasks_->scans();
+  drain_->counts().want_jit_signs = true;
   if (tasks_ && tasks_->scans() && output_->is_pipe()) {
     note("a stream cannot tell of events on threads that are found later: their samples have no event");
   }
@@ -312,6 +319,7 @@ base::Status Recorder::loop() {
     TEPHRA_CHECK_OK(hear_control());
     check_end();
     TEPHRA_CHECK_OK(drain());
+    TEPHRA_CHECK_OK(follow_generated_code());
     if (flight_) TEPHRA_CHECK_OK(hear_flight());
     if (Clock::now() >= next_tick_) {
       tick();
@@ -325,6 +333,7 @@ base::Status Recorder::loop() {
 double Recorder::seconds_to_wait() const {
   Clock::time_point next = next_tick_;
   if (enable_at_) next = std::min(next, *enable_at_);
+  next = std::min(next, jit_->next_look());
   if (flight_) next = std::min(next, flight_->next_look());
   if (output_ && output_->rotation_time()) next = std::min(next, *output_->rotation_time());
   double seconds = std::chrono::duration<double>(next - Clock::now()).count();
@@ -466,8 +475,18 @@ base::Status Recorder::follow_tasks() {
   return existing.flush();
 }
 
+base::Status Recorder::follow_generated_code() {
+  for (const JitSign& sign : std::exchange(counts().jit_signs, {})) jit_->hear(sign);
+  return jit_->look(Clock::now());
+}
+
 // A record of our own making, for this file and those that follow.
 base::Status Recorder::tell(base::Bytes records) {
+  stream::RecordWalker walker(records);
+  for (stream::Record record; walker.next(record);) {
+    if (record.type != PERF_RECORD_MMAP2) continue;
+    if (const auto sign = read_jit_sign(record.bytes)) jit_->hear(*sign);
+  }
   if (flight_) return flight_->keep(records);
   if (keeper_) keeper_->take(records);
   return output_->append(records);
@@ -529,7 +548,7 @@ stream::RecorderFacts Recorder::facts() const {
 }
 
 std::vector<Feature> Recorder::last_features() const {
-  std::vector<Feature> features{recorder_facts_feature(facts())};
+  std::vector<Feature> features{recorder_facts_feature(facts()), jit_->feature()};
   if (options_.sampling.build_ids) {
     features.push_back(build_id_feature(kernel_id_, flight_ ? flight_->files() : drain_->files()));
   }
@@ -577,6 +596,8 @@ base::Status Recorder::conclude() {
   tell_shared_counters();
   TEPHRA_CHECK_OK(drain_->last_pass());
   TEPHRA_CHECK_OK(tell_last_losses());
+  TEPHRA_CHECK_OK(follow_generated_code());
+  TEPHRA_CHECK_OK(jit_->last_look());
   TEPHRA_CHECK_OK(finish_file());
   if (on_progress_) on_progress_({.finished = true});
   return {};
@@ -589,6 +610,8 @@ base::Status Recorder::conclude_flight() {
   seconds_ = elapsed();
   tell_shared_counters();
   TEPHRA_CHECK_OK(flight_->drain());
+  TEPHRA_CHECK_OK(follow_generated_code());
+  TEPHRA_CHECK_OK(jit_->last_look());
   if (on_progress_) on_progress_({.finished = true});
   if (snapshots_done()) return {};
   return flight_->write_last(first_features(), last_features());

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "collect/features.h"
+#include "collect/jit_sign.h"
 #include "kernel/ring_buffer.h"
 
 namespace tephra::collect {
@@ -27,6 +28,9 @@ struct RecordCounts {
   bool want_tasks = false;  // collect the next two
   std::vector<TaskIds> born;
   std::vector<TaskIds> ended;
+
+  bool want_jit_signs = false;  // collect the next
+  std::vector<JitSign> jit_signs;
 };
 
 // Adds the records of a ring's pending bytes to `counts`, and the code objects they name to `files`.
