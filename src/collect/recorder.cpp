@@ -19,6 +19,7 @@
 #include "collect/features.h"
 #include "collect/file_keeper.h"
 #include "collect/followed_tasks.h"
+#include "collect/jit_watch.h"
 #include "collect/name_embedder.h"
 #include "collect/ring_drain.h"
 #include "collect/run_meter.h"
@@ -33,6 +34,7 @@
 #include "model/profile.h"
 #include "stream/perf_file.h"
 #include "stream/recorder_facts.h"
+#include "stream/records.h"
 
 namespace tephra::collect {
 namespace {
@@ -104,6 +106,7 @@ class Recorder {
   void enable_when_due();
   base::Status drain();
   base::Status follow_tasks();
+  base::Status follow_generated_code();
   base::Status rotate();
   void reserve_tail();
   void tick();
@@ -185,6 +188,7 @@ class Recorder {
   double names_cpu_seconds_ = 0;
   model::BuildId kernel_id_;
   std::vector<Feature> tracing_formats_;
+  std::unique_ptr<JitWatch> jit_;  // how its section is made is no state of the recording
 
   Clock::time_point started_;
   Clock::time_point next_tick_;
@@ -332,6 +336,7 @@ base::Status Recorder::open_output() {
     tracing_formats_.push_back(std::move(formats));
   }
   if (stacks_) stacks_->wait_prepared(options_.target.whole_cpus() ? kPrepareMachineTime : kPrepareTime);
+  jit_ = std::make_unique<JitWatch>(options_.java_maps, noter());
   // What runs already is sampled from now on, and listed meanwhile.
   if (!options_.target.records_program() && !starts_later()) events_->enable();
   if (options_.flight) {
@@ -343,6 +348,7 @@ base::Status Recorder::open_output() {
     // Only while someone takes them: they would pile up over days.
     flight_->counts().want_tasks = tasks_ && tasks_->scans();
     keep_files();
+    flight_->counts().want_jit_signs = true;
     Synthesizer existing(synthesis(), [this](base::Bytes bytes) { return tell(bytes); });
     TEPHRA_CHECK_OK(describe_existing(existing));
     add_files(existing.build_ids(), flight_->files());
@@ -354,6 +360,7 @@ base::Status Recorder::open_output() {
   if (stacks_) drain_->walk_stacks_with(stacks_.get());
   drain_->counts().want_tasks = tasks_ && tasks_->scans();
   keep_files();
+  drain_->counts().want_jit_signs = true;
   if (tasks_ && tasks_->scans() && output_->is_pipe()) {
     note("a stream cannot tell of events on threads that are found later: their samples have no event");
   }
@@ -404,6 +411,7 @@ base::Status Recorder::loop() {
     TEPHRA_CHECK_OK(hear_control());
     check_end();
     TEPHRA_CHECK_OK(drain());
+    TEPHRA_CHECK_OK(follow_generated_code());
     if (flight_) TEPHRA_CHECK_OK(hear_flight());
     if (Clock::now() >= next_tick_) {
       tick();
@@ -418,6 +426,7 @@ base::Status Recorder::loop() {
 double Recorder::seconds_to_wait() const {
   Clock::time_point next = next_tick_;
   if (enable_at_) next = std::min(next, *enable_at_);
+  next = std::min(next, jit_->next_look());
   if (flight_) next = std::min(next, flight_->next_look());
   if (output_ && output_->rotation_time()) next = std::min(next, *output_->rotation_time());
   double seconds = std::chrono::duration<double>(next - Clock::now()).count();
@@ -571,9 +580,19 @@ base::Status Recorder::follow_tasks() {
   return existing.flush();
 }
 
+base::Status Recorder::follow_generated_code() {
+  for (const JitSign& sign : std::exchange(counts().jit_signs, {})) jit_->hear(sign);
+  return jit_->look(Clock::now());
+}
+
 // A record of our own making, for this file and those that follow.
 base::Status Recorder::tell(base::Bytes records) {
   if (mapped_files_) mapped_files_->see_all(records);
+  stream::RecordWalker walker(records);
+  for (stream::Record record; walker.next(record);) {
+    if (record.type != PERF_RECORD_MMAP2) continue;
+    if (const auto sign = read_jit_sign(record.bytes)) jit_->hear(*sign);
+  }
   if (flight_) return flight_->keep(records);
   if (keeper_) keeper_->take(records);
   return output_->append(records);
@@ -649,7 +668,7 @@ stream::RecorderFacts Recorder::facts() const {
 }
 
 std::vector<Feature> Recorder::last_features() const {
-  std::vector<Feature> features{recorder_facts_feature(facts())};
+  std::vector<Feature> features{recorder_facts_feature(facts()), jit_->feature()};
   if (options_.sampling.build_ids) {
     features.push_back(build_id_feature(kernel_id_, flight_ ? flight_->files() : drain_->files()));
   }
@@ -714,6 +733,8 @@ base::Status Recorder::conclude() {
   TEPHRA_CHECK_OK(drain_->last_pass());
   if (stacks_) stacks_->finish();
   TEPHRA_CHECK_OK(tell_last_losses());
+  TEPHRA_CHECK_OK(follow_generated_code());
+  TEPHRA_CHECK_OK(jit_->last_look());
   TEPHRA_CHECK_OK(finish_file());
   if (on_progress_) on_progress_({.finished = true});
   return {};
@@ -728,6 +749,8 @@ base::Status Recorder::conclude_flight() {
   TEPHRA_CHECK_OK(flight_->drain());
   if (stacks_) stacks_->finish();
   TEPHRA_CHECK_OK(tell_walk_losses());
+  TEPHRA_CHECK_OK(follow_generated_code());
+  TEPHRA_CHECK_OK(jit_->last_look());
   if (on_progress_) on_progress_({.finished = true});
   if (snapshots_done()) return {};
   return flight_->write_last(first_features(), last_features());
