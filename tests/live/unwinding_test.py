@@ -17,7 +17,7 @@ FLAGS = ["-std=c++20", "-O2", "-g", "-fomit-frame-pointer", "-fno-optimize-sibli
 VARIANTS = {
     "gcc": ["g++"],
     "gcc_no_pie": ["g++", "-no-pie"],
-    "gcc_static": ["g++", "-static"],
+    "gcc_static": ["g++", "-static", "-Wl,--eh-frame-hdr"],  # libunwind needs the table
     "clang": ["clang++-14"],
     "clang_O3_static_pie": ["clang++-14", "-O3", "-static-pie"],
 }
