@@ -11,6 +11,7 @@
 #include "base/file.h"
 #include "cli/command.h"
 #include "formats/format.h"
+#include "formats/jit_files.h"
 #include "symbols/file_finder.h"
 #include "unwind/offline_unwinder.h"
 
@@ -104,6 +105,7 @@ base::Error no_samples(const InputOptions& options, const model::Profile& profil
 }
 
 void declare_names(CLI::App& parser, symbols::Options& symbols) {
+  symbols.cache = base::DiskCache::of_user();
   parser.add_flag_callback(
       "--no-inline", [&] { symbols.inlines = false; }, "do not show inlined functions");
   parser.add_flag_callback(
@@ -170,6 +172,9 @@ base::Result<stream::BuildOptions> build_options(const InputOptions& options) {
   build.filter.keep_own = options.keep_own;
   build.stitch_branches = options.stitch_lbr;
   if (!options.event.empty()) build.filter.events = {options.event};
+  build.find_jit = [](const stream::Recording& recording, const std::vector<stream::JitTrace>& traces) {
+    return formats::find_jit_files(recording, traces);
+  };
   return build;
 }
 
