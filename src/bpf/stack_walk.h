@@ -2,6 +2,7 @@
  * The in-kernel unwinder: walks the user stack of the running task by call-frame rows, for programs of every type. A
  * program has a struct tephra_walk of its own in a map (one a CPU; programs that may interrupt one another on a CPU must
  * not share it), and calls
+ *   tephra_walk_claim     where it may be preempted (tephra_walk_release gives it back)
  *   tephra_walk_begin     which registers the user code had, whether there is any
  *   tephra_walk_process   whether its mappings are known
  *   tephra_walk_user      which appends the addresses to the walk's words
@@ -159,6 +160,15 @@ __noinline __u32 tephra_find_mapping(__u32 first, __u32 count, __u64 address) {
     }
   }
   return ~0;
+}
+
+/* For programs that can be preempted or interrupted by others with the same walk: whether it is free, and then ours. */
+static __always_inline bool tephra_walk_claim(struct tephra_walk* walk) {
+  return __sync_lock_test_and_set(&walk->busy, 1) == 0;
+}
+
+static __always_inline void tephra_walk_release(struct tephra_walk* walk) {
+  __sync_lock_test_and_set(&walk->busy, 0);
 }
 
 static __always_inline void tephra_put(struct tephra_walk* walk, __u64 word) {
