@@ -82,10 +82,10 @@ std::optional<uint32_t> FramePieces::common_at(const CfiSection& section, uint64
   const auto [place, is_new] = common_places_.try_emplace(offset, kNoCommon);
   if (is_new) {
     if (const auto common = section.read_common(offset)) {
-      Common made{*common, {}, &section};
-      const bool usable =
-          common->instructions.size() <= kLongestCommon && common->return_register == return_register_of(machine_);
-      if (usable) made.initial = CfiProgram(section, CfiRegisters::of(machine_)).begin(*common);
+      Common made{*common, {}, &section, common->return_register == return_register_of(machine_)};
+      if (common->instructions.size() <= kLongestCommon) {
+        made.initial = CfiProgram(section, CfiRegisters::of(machine_)).begin(*common);
+      }
       place->second = static_cast<uint32_t>(commons_.size());
       commons_.push_back(made);
     }
@@ -171,9 +171,18 @@ void FramePieces::replace_rule(uint64_t offset, const tephra_frame_rule& rule) {
   pieces_[static_cast<size_t>(piece - pieces_.data())].what = place_of(rule);
 }
 
+std::vector<FramePiece>::const_iterator FramePieces::behind(uint64_t offset) const {
+  return std::upper_bound(pieces_.begin(), pieces_.end(), offset,
+                          [](uint64_t wanted, const FramePiece& piece) { return wanted < piece.from; });
+}
+
+uint64_t FramePieces::next_begin(uint64_t offset) const {
+  const auto after = behind(offset);
+  return after == pieces_.end() ? UINT64_MAX : after->from;
+}
+
 const FramePiece* FramePieces::find(uint64_t offset) const {
-  const auto after = std::upper_bound(pieces_.begin(), pieces_.end(), offset,
-                                      [](uint64_t wanted, const FramePiece& piece) { return wanted < piece.from; });
+  const auto after = behind(offset);
   if (after == pieces_.begin() || offset >= (after - 1)->to) return nullptr;
   return &*(after - 1);
 }

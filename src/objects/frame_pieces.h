@@ -29,6 +29,7 @@ class FramePieces {
     CfiCommon common;
     CfiProgram::Initial initial;
     const CfiSection* section = nullptr;
+    bool has_usual_return = true;  // the return address is where the machine's calls leave it
   };
   struct Function {
     CfiFunction described;
@@ -58,6 +59,8 @@ class FramePieces {
 
   // The piece that an offset lies in, or null.
   const FramePiece* find(uint64_t offset) const;
+  // Where the first piece behind an offset begins; UINT64_MAX if none does.
+  uint64_t next_begin(uint64_t offset) const;
   struct Gap {
     uint64_t from;
     uint64_t to;
@@ -86,6 +89,7 @@ class FramePieces {
                     std::vector<FramePiece>& found);
   std::optional<uint32_t> common_at(const CfiSection& section, uint64_t offset);
   const Code* code_at(uint64_t address);
+  std::vector<FramePiece>::const_iterator behind(uint64_t offset) const;
   uint32_t place_of(const tephra_frame_rule& rule);
   void merge(const std::vector<FramePiece>& later);
 

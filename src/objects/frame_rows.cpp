@@ -115,7 +115,11 @@ class RowMaker {
       rows_.put(piece.from, rows_.set.place_of(plain_rule(TEPHRA_CFA_SIGNAL)));
       return;
     }
-    add_rows(piece, function, common);
+    if (common.has_usual_return) {
+      add_rows(piece, function, common);
+    } else {
+      rows_.put(piece.from, RuleSet::kUnsupported);
+    }
   }
 
   void add_rows(const FramePiece& piece, const FramePieces::Function& function, const FramePieces::Common& common) {

@@ -79,7 +79,7 @@ void add_x86_stubs(Bytes content, uint64_t offset, std::vector<Ruled>& found) {
   tephra_frame_rule lazy = stack_rule(EM_X86_64, 8);
   const bool has_first = begins_with(content, "\xff\x35"sv);  // push of a word relative to the code
   const uint64_t pushed = pushed_from(from(content, has_first ? kStub : 0));
-  if (pushed != 0) {
+  if (pushed != 0 && offset % kStub == 0) {
     lazy.cfa = TEPHRA_CFA_PLT;
     lazy.cfa_offset2 = static_cast<int32_t>(pushed);
   }
@@ -150,7 +150,7 @@ void add_entry(const ElfFile& elf, FramePieces& pieces, std::vector<Ruled>& foun
   if (pieces.find(*offset) != nullptr) {
     pieces.replace_rule(*offset, rule);
   } else {
-    found.push_back({*offset, *offset + kLongestEntry, rule});
+    found.push_back({*offset, std::min(*offset + kLongestEntry, pieces.next_begin(*offset)), rule});
   }
 }
 
