@@ -360,14 +360,16 @@ static __always_inline __u32 tephra_pid_of(struct task_struct* task) {
 /* To be run once in the recorder itself. */
 static __always_inline void tephra_note_namespace(void) {
   struct task_struct* task = bpf_get_current_task_btf();
-  struct pid* pid = task->thread_pid;
+  struct pid* pid = BPF_CORE_READ(task, thread_pid);
   struct pid_namespace* space = 0;
+  __u32 level;
   void* at;
   if (!pid) return;
-  at = (void*)pid + bpf_core_field_offset(struct pid, numbers) + pid->level * bpf_core_type_size(struct upid);
+  level = BPF_CORE_READ(pid, level);
+  at = (void*)pid + bpf_core_field_offset(struct pid, numbers) + level * bpf_core_type_size(struct upid);
   bpf_probe_read_kernel(&space, sizeof space, at + bpf_core_field_offset(struct upid, ns));
   own_namespace = BPF_CORE_READ(space, ns.inum);
-  own_level = pid->level;
+  own_level = level;
 }
 
 #endif

@@ -41,7 +41,7 @@ __attribute__((noinline, optimize("omit-frame-pointer"))) uint64_t descend(OwnSt
   return 1;
 }
 
-class OtherProgramsTest : public testing::Test {
+class StackWalkElsewhereTest : public testing::Test {
  protected:
   // Nothing, or why not.
   std::string start(pid_t pid) {
@@ -109,7 +109,7 @@ class OtherProgramsTest : public testing::Test {
   std::vector<std::vector<uint64_t>> stacks_;
 };
 
-TEST_F(OtherProgramsTest, ContextSwitchesAreWalked) {
+TEST_F(StackWalkElsewhereTest, ContextSwitchesAreWalked) {
   const Child child([](OwnStack& stack) { descend(stack, 12); });
   child.wait_until_ready();
   if (const std::string reason = start(child.pid()); !reason.empty()) GTEST_SKIP() << reason;
@@ -120,7 +120,7 @@ TEST_F(OtherProgramsTest, ContextSwitchesAreWalked) {
   expect_stacks_of(child, 1, 0);
 }
 
-TEST_F(OtherProgramsTest, ProbedFunctionsAreWalked) {
+TEST_F(StackWalkElsewhereTest, ProbedFunctionsAreWalked) {
   const Child child([](OwnStack& stack) { descend(stack, 12); });
   child.wait_until_ready();
   if (const std::string reason = start(child.pid()); !reason.empty()) GTEST_SKIP() << reason;
