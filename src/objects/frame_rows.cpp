@@ -92,7 +92,8 @@ struct Rows {
 
 class RowMaker {
  public:
-  RowMaker(const ElfFile& elf, const FramePieces& pieces, Rows& rows) : elf_(elf), pieces_(pieces), rows_(rows) {}
+  RowMaker(const ElfFile& elf, const FramePieces& pieces, Rows& rows)
+      : elf_(elf), registers_(CfiRegisters::of(elf.machine())), pieces_(pieces), rows_(rows) {}
 
   void make(size_t first, size_t last) {
     const auto& pieces = pieces_.pieces();
@@ -130,9 +131,10 @@ class RowMaker {
       rows_.put(std::max(piece.from, static_cast<uint32_t>(offset)), rows_.set.place_of(rule));
       return true;
     };
-    const bool whole = program.run(
-        function.described, common.common, common.initial,
-        [&](uint64_t address, const CfiState& state) { return put(address, to_frame_rule(state, elf_.machine())); });
+    const bool whole =
+        program.run(function.described, common.common, common.initial, [&](uint64_t address, const CfiState& state) {
+          return put(address, to_frame_rule(state, elf_.machine(), registers_));
+        });
     if (whole) return;
     ++rows_.damaged;
     put(program.at(), plain_rule(TEPHRA_CFA_UNSUPPORTED));
@@ -141,7 +143,7 @@ class RowMaker {
   CfiProgram& program_of(const FramePieces::Common& common) {
     if (section_ != common.section) {
       section_ = common.section;
-      program_.emplace(*section_, CfiRegisters::of(elf_.machine()));
+      program_.emplace(*section_, registers_);
     }
     return *program_;
   }
@@ -155,6 +157,7 @@ class RowMaker {
   }
 
   const ElfFile& elf_;
+  CfiRegisters registers_;
   const FramePieces& pieces_;
   Rows& rows_;
   const CfiSection* section_ = nullptr;
