@@ -78,23 +78,43 @@ void CodeObject::add_symbols() {
   if (debug_elf_) symbols_.add(*debug_elf_);
   symbols_.add_plt(elf_);
   symbols_.finish();
+  go_ = objects::GoFunctions::open(elf_);
   call_frames_.emplace(elf_, debug_elf_ ? &*debug_elf_ : nullptr);
   entry_points_.emplace(elf_, *call_frames_);
 }
 
-base::Bytes CodeObject::debug_image() const {
-  if (elf_.has_debug_info()) return image_;
-  if (debug_elf_ && debug_elf_->has_debug_info()) return debug_file_->bytes();
-  return {};
+void CodeObject::open_debug_info() {
+  if (debug_info_opened_) return;
+  debug_info_opened_ = true;
+  const bool own = elf_.has_debug_info();
+  if (!own && !(debug_elf_ && debug_elf_->has_debug_info())) return;
+  const base::Bytes image = own ? image_ : debug_file_->bytes();
+  source_cache_.emplace(cache_, elf_, own ? elf_ : *debug_elf_);
+  debug_info_ = objects::DebugInfo::open(image, source_cache_->stored());
+}
+
+std::optional<objects::SymbolTable::Function> CodeObject::function_at(uint64_t address) const {
+  const auto symbol = symbols_.find(address);
+  const auto go = go_ ? go_->function_at(address) : std::nullopt;
+  // A stripped program has few symbols left, which seem to reach over others.
+  if (!go || (symbol && symbol->address >= go->address)) return symbol;
+  return objects::SymbolTable::Function{go->name, go->address, go->end};
+}
+
+void CodeObject::prepare_sources(std::span<const uint64_t> addresses) {
+  open_debug_info();
+  if (debug_info_) debug_info_->prepare(addresses);
+}
+
+void CodeObject::store_sources() const {
+  if (debug_info_ && source_cache_) source_cache_->store(base::as_bytes(debug_info_->updated_index()));
 }
 
 void CodeObject::find_source(uint64_t address, std::vector<objects::DebugInfo::Level>& levels) {
   levels.clear();
-  if (!debug_info_opened_) {
-    debug_info_opened_ = true;
-    if (const base::Bytes image = debug_image(); !image.empty()) debug_info_ = objects::DebugInfo::open(image);
-  }
+  open_debug_info();
   if (debug_info_) debug_info_->find(address, levels);
+  if (go_ && levels.empty()) go_->find(address, levels);
 }
 
 }  // namespace tephra::symbols

@@ -2,6 +2,7 @@
 
 #include <string>
 
+#include "base/disk_cache.h"
 #include "model/profile.h"
 
 namespace tephra::symbols {
@@ -11,6 +12,7 @@ struct Options {
   bool demangle = true;
   bool full_names = false;     // demangled names with their parameter lists
   bool exact_unknown = false;  // name an unknown frame by its exact address, not by the start of its function
+  base::DiskCache cache{""};   // where what was read of debug information is kept for the next time
 };
 
 // Names every frame of `profile`: returns a profile whose frames have functions, source lines and facts from call-frame
