@@ -4,10 +4,12 @@
 
 #include <algorithm>
 #include <cstring>
+#include <memory>
 #include <span>
 
 #include "base/hash.h"
 #include "base/parallel.h"
+#include "objects/debug_frame.h"
 #include "objects/frame_pieces.h"
 #include "objects/frame_rule.h"
 #include "objects/known_stubs.h"
@@ -252,8 +254,10 @@ FrameRows build_frame_rows(const ElfFile& elf, const ElfFile* debug_file) {
   if (!has_rules(elf)) return table;
   FramePieces pieces(elf);
   pieces.add(eh_frame_of(elf));
-  pieces.add(debug_frame_of(elf));
-  if (debug_file != nullptr) pieces.add(debug_frame_of(*debug_file));
+  const DebugFrame own_debug_frame(elf);
+  pieces.add(own_debug_frame.section());
+  const auto debug_frame = debug_file == nullptr ? nullptr : std::make_unique<const DebugFrame>(*debug_file);
+  if (debug_frame) pieces.add(debug_frame->section());
   add_known_stubs(elf, pieces);
   const std::vector<Rows> parts = make_parts(elf, pieces);
   for (const Rows& rows : parts) table.damaged += rows.damaged;
