@@ -11,6 +11,7 @@
 #include "base/file.h"
 #include "cli/command.h"
 #include "formats/format.h"
+#include "formats/jit_files.h"
 #include "symbols/file_finder.h"
 #include "unwind/offline_unwinder.h"
 
@@ -171,6 +172,9 @@ base::Result<stream::BuildOptions> build_options(const InputOptions& options) {
   build.filter.keep_own = options.keep_own;
   build.stitch_branches = options.stitch_lbr;
   if (!options.event.empty()) build.filter.events = {options.event};
+  build.find_jit = [](const stream::Recording& recording, const std::vector<stream::JitTrace>& traces) {
+    return formats::find_jit_files(recording, traces);
+  };
   return build;
 }
 

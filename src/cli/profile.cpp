@@ -12,6 +12,7 @@
 #include "base/file.h"
 #include "base/names.h"
 #include "cli/arguments.h"
+#include "cli/call_graph_option.h"
 #include "cli/command.h"
 #include "cli/input.h"
 #include "cli/recording.h"
@@ -39,7 +40,8 @@ constexpr size_t kTopFunctions = 10;
 
 constexpr OptionsWithValue kOptionsWithValue{
     "tpcdfouGCDe",
-    "--type --pid --tid --command --duration --freq --period --output --uid --cgroup --container --cpu --delay --event"};
+    "--type --pid --tid --command --duration --freq --period --output --uid --cgroup --container --cpu --delay --event "
+    "--call-graph"};
 
 struct Flags {
   std::string type = "cpu";
@@ -50,6 +52,7 @@ struct Flags {
   std::string seconds;
   std::string frequency;
   std::string period;
+  std::string call_graph = "auto";
   std::string folder = "tephra-out";
   InputOptions input;
 };
@@ -68,6 +71,7 @@ void declare(CLI::App& parser, Flags& flags) {
       ->type_name("EVENT");
   parser.add_option("-f,--freq", flags.frequency, "samples a second (99), or max")->type_name("HZ");
   parser.add_option("--period", flags.period, "one sample every so many events instead")->type_name("N");
+  parser.add_option("--call-graph", flags.call_graph, kCallGraphHelp)->type_name("MODE");
   parser.add_option("-o,--output", flags.folder, "the folder for the files (tephra-out)")->type_name("DIR");
   declare_names(parser, flags.input.symbols);
   parser.add_flag("--idle", flags.input.keep_idle, "keep samples of the idle task");
@@ -100,7 +104,7 @@ base::Result<collect::RecordOptions> record_options(const Flags& flags, std::vec
   } else {
     TEPHRA_TRY(options.sampling.period, period_of(flags.period, "--period"));
   }
-  options.sampling.call_graph = collect::CallGraph::kFramePointers;
+  TEPHRA_CHECK_OK(set_call_graph(flags.call_graph, options.sampling));
   if (!flags.seconds.empty()) {
     TEPHRA_TRY(options.duration_s, seconds_of(flags.seconds, "-d"));
   } else if (options.target.command.empty()) {

@@ -10,6 +10,7 @@
 #include "collect/event_attr.h"
 #include "collect/flight.h"
 #include "collect/recording_output.h"
+#include "collect/stack_engine.h"
 #include "collect/target.h"
 #include "kernel/event_names.h"
 
@@ -46,13 +47,14 @@ struct Progress {
 
 struct RecordSummary {
   uint64_t samples = 0;
-  uint64_t lost = 0;         // records the kernel found no room for
-  uint64_t throttled = 0;    // times the kernel paused an event that fired too often
-  uint64_t late_writes = 0;  // times the output took so long that rings could fill
-  uint64_t rings_grown = 0;  // times a ring was exchanged for a larger one
-  uint64_t wakeups = 0;      // times the recorder was woken
-  size_t ring_bytes = 0;     // of one ring at the end
-  size_t cpus = 0;           // that were recorded
+  uint64_t lost = 0;                          // records the kernel found no room for
+  uint64_t throttled = 0;                     // times the kernel paused an event that fired too often
+  uint64_t late_writes = 0;                   // times the output took so long that rings could fill
+  uint64_t rings_grown = 0;                   // times a ring was exchanged for a larger one
+  uint64_t wakeups = 0;                       // times the recorder was woken
+  size_t ring_bytes = 0;                      // of one ring at the end
+  size_t cpus = 0;                            // that were recorded
+  std::optional<StackEngine::Totals> stacks;  // where stacks were walked in the kernel
   OutputTotals output;
   std::string path;  // of the file written last
   std::vector<std::string> snapshots;

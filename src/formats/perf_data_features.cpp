@@ -139,6 +139,9 @@ bool read_feature(uint32_t feature, Bytes section, stream::Recording& recording)
     case stream::kFeatureTephraFacts:
       recording.recorder = stream::parse_facts(base::as_text(section));
       return true;
+    case stream::kFeatureTephraJit:
+      recording.jit = std::make_shared<const stream::JitLog>(stream::read_jit_log(section));
+      return !recording.jit->damaged;
     default:
       return true;
   }

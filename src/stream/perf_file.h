@@ -47,6 +47,7 @@ enum PerfFeature : uint32_t {
   kFeatureCompressed = 27,
   kFeatureClockData = 29,
   kFeatureTephraFacts = 200,  // ours: lines of text, see stream/recorder_facts.h
+  kFeatureTephraJit = 202,    // ours: names of generated code, see stream/jit_log.h
 };
 inline constexpr uint32_t kFeatureBits = 256;
 

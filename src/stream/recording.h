@@ -10,6 +10,7 @@
 #include "model/profile.h"
 #include "model/quality.h"
 #include "stream/event_layout.h"
+#include "stream/jit_log.h"
 #include "stream/recorder_facts.h"
 
 namespace tephra::stream {
@@ -37,6 +38,7 @@ struct Recording {
   base::Bytes tracing_data;  // formats of tracepoints; empty when none were recorded
   model::RecordingFacts facts;
   std::optional<RecorderFacts> recorder;  // what tephra's recorder told about itself
+  std::shared_ptr<const JitLog> jit;      // names of generated code; null where the recorder stored none
   model::Quality quality;                 // what the reader of the file found wrong
 };
 

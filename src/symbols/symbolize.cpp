@@ -8,6 +8,7 @@
 
 #include "base/hash.h"
 #include "base/parallel.h"
+#include "objects/demangle.h"
 #include "symbols/file_answers.h"
 #include "symbols/kernel_answers.h"
 
@@ -24,8 +25,26 @@ using model::Reason;
 using model::StackId;
 using model::StringId;
 
+// A generated function brought its name, and perhaps its lines; most names are text for people already.
+void answer_generated(const Profile& profile, FrameId frame, const Options& options, Answers& answers) {
+  const Frame& row = profile.frames[frame];
+  const model::Mapping& mapping = profile.mappings[row.mapping];
+  const std::string_view name = profile.text(mapping.path);
+  if (name.empty()) {
+    answers.add_unknown(frame, fmt::format("[unknown] [anon]+{:#x}", row.address), Reason::jit_code_doubtful);
+    return;
+  }
+  const auto parameters = options.full_names ? objects::Parameters::kShow : objects::Parameters::kLeaveOut;
+  const bool mangled = options.demangle && objects::is_mangled(name);
+  answers.add_named(frame, mangled ? objects::demangle(name, parameters) : std::string(name), name,
+                    row.address - mapping.base);
+  answers.levels.back().file = answers.strings.add(profile.text(row.file));
+  answers.levels.back().line = row.line;
+  if (mapping.unproven) answers.rows.back().reason = Reason::jit_map_unproven;
+}
+
 // Frames without a place to look: what there is to say about them is in the profile itself.
-Answers answer_without_source(const Profile& profile, const std::vector<FrameId>& frames) {
+Answers answer_without_source(const Profile& profile, const std::vector<FrameId>& frames, const Options& options) {
   Answers answers;
   for (const FrameId frame : frames) {
     const Frame& row = profile.frames[frame];
@@ -33,6 +52,9 @@ Answers answer_without_source(const Profile& profile, const std::vector<FrameId>
     switch (mapping.kind) {
       case CodeKind::kKernelCode:
         answers.add_named(frame, profile.text(mapping.path), profile.text(mapping.path), row.address - mapping.base);
+        break;
+      case CodeKind::kJit:
+        answer_generated(profile, frame, options, answers);
         break;
       case CodeKind::kAnonymous:
         answers.add_unknown(frame, fmt::format("[unknown] [anon]+{:#x}", row.address), Reason::jit_code_unnamed);
@@ -86,7 +108,7 @@ std::vector<Answers> look_up(const Profile& profile, const Options& options) {
     work.push_back([&] { return answer_file(profile, file.first, file.second, options); });
   }
   if (!batches.without_source.empty()) {
-    work.push_back([&] { return answer_without_source(profile, batches.without_source); });
+    work.push_back([&] { return answer_without_source(profile, batches.without_source, options); });
   }
   std::vector<Answers> answers(work.size());
   base::parallel_for(work.size(), [&](size_t index) { answers[index] = work[index](); });
