@@ -36,9 +36,14 @@ std::unique_ptr<CodeObject> CodeObject::open(const std::string& path, const mode
     why_not = Reason::build_id_mismatch;
     return nullptr;
   }
-  auto object = parse(file->bytes(), build_id, why_not);
+  return read(std::move(file).value(), path, build_id, why_not);
+}
+
+std::unique_ptr<CodeObject> CodeObject::read(base::FileContent content, const std::string& path,
+                                             const model::BuildId& build_id, Reason& why_not) {
+  auto object = parse(content.bytes(), build_id, why_not);
   if (!object) return nullptr;
-  object->file_ = std::move(file).value();
+  object->file_ = std::move(content);
   object->add_debug_file(path);
   object->add_symbols();
   return object;

@@ -25,6 +25,9 @@ class CodeObject {
   // not plainly another file than `identity`. Null when it is not; `why_not` then says why.
   static std::unique_ptr<CodeObject> open(const std::string& path, const model::BuildId& build_id,
                                           const model::FileIdentity& identity, model::Reason& why_not);
+  // The same for a file that is open already; `path` is for finding its debug file.
+  static std::unique_ptr<CodeObject> read(base::FileContent content, const std::string& path,
+                                          const model::BuildId& build_id, model::Reason& why_not);
   // A code object in memory, which must outlive it: the vDSO. Null when it has another build id.
   static std::unique_ptr<CodeObject> view(base::Bytes image, const model::BuildId& build_id, model::Reason& why_not);
 

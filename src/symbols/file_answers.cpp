@@ -11,6 +11,7 @@
 #include "model/entry_names.h"
 #include "objects/demangle.h"
 #include "symbols/code_object.h"
+#include "symbols/kept_files.h"
 #include "symbols/vdso.h"
 
 namespace tephra::symbols {
@@ -36,7 +37,12 @@ class FileAnswers {
       : profile_(profile), options_(options), path_(profile.text(mapping.path)) {
     file_name_ = path_.substr(path_.rfind('/') + 1);
     unproven_ = mapping.kind == model::CodeKind::kFile && mapping.build_id.empty();
-    if (mapping.kind != model::CodeKind::kVdso) {
+    if (mapping.kind == model::CodeKind::kFile && options.kept != nullptr) {
+      object_ = open_kept(*options.kept, mapping);
+      if (object_) unproven_ = false;
+    }
+    if (object_) {
+    } else if (mapping.kind != model::CodeKind::kVdso) {
       object_ = CodeObject::open(path_, mapping.build_id, mapping.file, refusal_);
     } else if (mapping.build_id.empty() && !is_of_this_host(profile.facts)) {
       refusal_ = Reason::build_id_mismatch;
@@ -48,7 +54,7 @@ class FileAnswers {
 
   // Answers all of them. Debug information is read for all at once, since that uses all processors.
   void answer_all(const std::vector<FrameId>& frames) {
-    if (object_ && options_.inlines) {
+    if (object_ && wants_source()) {
       std::vector<uint64_t> addresses;
       for (const FrameId frame : frames) {
         if (const auto address = lookup_address(profile_.frames[frame])) addresses.push_back(*address);
@@ -65,7 +71,7 @@ class FileAnswers {
     const auto address = lookup_address(row);
     if (!address) return answer_unknown(frame, row.address, Reason::no_symbol);
     levels_.clear();
-    if (options_.inlines) object_->find_source(*address, levels_);
+    if (wants_source()) object_->find_source(*address, levels_);
     const auto facts = object_->frame_facts(*address);
     if (answer_code(frame, *address)) {
       if (unproven_) answers_.rows.back().reason = Reason::file_unproven;
@@ -80,6 +86,16 @@ class FileAnswers {
   Answers take() && { return std::move(answers_); }
 
  private:
+  std::unique_ptr<CodeObject> open_kept(const KeptFiles& kept, const Mapping& mapping) {
+    auto content = kept.open(mapping.build_id, mapping.file);
+    return content ? CodeObject::read(std::move(*content), path_, mapping.build_id, refusal_) : nullptr;
+  }
+
+  bool wants_source() const {
+    return options_.inlines &&
+           (!options_.inlines_until || std::chrono::steady_clock::now() < *options_.inlines_until);
+  }
+
   // Where to look an address up: a return address belongs to the call before it, which may be the last instruction of
   // its function. But a label that no function begins at (_dl_start_user, the return of a signal handler) is no such
   // end.

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "symbols/debug_file.h"
+#include "symbols/kept_files.h"
 
 namespace tephra::symbols {
 namespace {
@@ -20,6 +21,13 @@ bool was_replaced(const std::string& path, const model::FileIdentity& recorded) 
   if (recorded.inode == 0 || ::stat(path.c_str(), &now) != 0) return false;
   const uint64_t device = uint64_t{major(now.st_dev)} << 32 | minor(now.st_dev);
   return recorded.device == device && recorded.inode != now.st_ino;
+}
+
+// Whether a file that was kept is still the one that ran; without a build id KeptFiles has seen to it.
+bool is_proven(base::Bytes file, const model::BuildId& build_id) {
+  if (build_id.empty()) return true;
+  const auto elf = ElfFile::parse(file);
+  return elf && same_build_id(elf->build_id(), build_id.bytes());
 }
 
 FileFinder::Found not_found(Reason reason) { return {nullptr, {}, reason}; }
@@ -46,6 +54,10 @@ FileFinder::FileFinder(FinderOptions options) : state_(new State{std::move(optio
 FileFinder::~FileFinder() = default;
 
 FileFinder::Found FileFinder::find_code(const WantedFile& file) {
+  if (state_->options.kept != nullptr) {
+    auto kept = state_->options.kept->open(file.build_id, file.identity);
+    if (kept && is_proven(kept->bytes(), file.build_id)) return found(std::move(*kept), file.path);
+  }
   auto content = open_regular(file.path);
   if (!content) return not_found(Reason::file_missing);
   if (file.build_id.empty()) {

@@ -18,9 +18,12 @@ struct WantedFile {
   model::FileIdentity identity;
 };
 
+class KeptFiles;
+
 // Where to look for files, beside the path itself.
 struct FinderOptions {
   std::vector<std::string> debug_roots = {"/usr/lib/debug"};
+  const KeptFiles* kept = nullptr;  // files held open since they ran; they come first
 };
 
 // Finds the files that ran and their debug files, by path, build id and links. The one place that decides whether a
