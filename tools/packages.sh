@@ -5,8 +5,8 @@ TEPHRA_BUILD_PACKAGES="cmake ninja-build g++ pkg-config libelf-dev libdw-dev lib
 # Everyday tests: the unit test library, the oracles (perf, binutils), ps, and what the fuzzers need.
 TEPHRA_TEST_PACKAGES="libgtest-dev python3 procps linux-perf binutils libclang-rt-14-dev clang-format-14
   libunwind-dev"
-# Heavy peers of ./test --all: a real browser, hotspot's parser of perf.data, and an emulator for other kernels.
-TEPHRA_HEAVY_PACKAGES="chromium hotspot qemu-system-x86 busybox-static"
+# Heavy peers of ./test --all: a real browser, hotspot's parser of perf.data, Go, and an emulator for other kernels.
+TEPHRA_HEAVY_PACKAGES="chromium hotspot qemu-system-x86 busybox-static golang-go"
 
 # Installs those of the packages that are missing; silent and quick when none is.
 install_packages() {

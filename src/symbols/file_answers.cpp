@@ -125,8 +125,8 @@ class FileAnswers {
                              static_cast<uint32_t>(symbol_offset)});
     if (model::is_entry_name(levels_.front().function)) answers_.rows.back().facts |= model::kOutermost;
     for (const auto& level : levels_) {
-      answers_.levels.push_back({answers_.strings.add(shown(level.function)), answers_.strings.add(level.function),
-                                 answers_.strings.add(level.file), level.line, true});
+      const Name name = name_of(level.function);
+      answers_.levels.push_back({name.shown, name.symbol, text_of(level.file), level.line, true});
     }
     return true;
   }
@@ -141,14 +141,28 @@ class FileAnswers {
     answers_.add_unknown(frame, fmt::format("[unknown] {}+{:#x}", file_name_, offset), reason);
   }
 
-  // Demangled once per symbol.
-  const std::string& shown(std::string_view symbol) {
-    const auto [at, fresh] = shown_.try_emplace(symbol);
-    if (fresh) {
-      const auto parameters = options_.full_names ? objects::Parameters::kShow : objects::Parameters::kLeaveOut;
-      at->second = options_.demangle ? objects::demangle(symbol, parameters) : std::string(symbol);
-    }
+  struct Name {
+    model::StringId shown;
+    model::StringId symbol;
+  };
+
+  // Names stay where they are while the file is open, so that each is known by its place: most come again and again.
+  Name name_of(std::string_view symbol) {
+    const auto [at, fresh] = names_.try_emplace(symbol.data());
+    if (fresh) at->second = {answers_.strings.add(shown(symbol)), answers_.strings.add(symbol)};
     return at->second;
+  }
+
+  model::StringId text_of(std::string_view text) {
+    if (text.empty()) return {};
+    const auto [at, fresh] = texts_.try_emplace(text.data());
+    if (fresh) at->second = answers_.strings.add(text);
+    return at->second;
+  }
+
+  std::string shown(std::string_view symbol) const {
+    const auto parameters = options_.full_names ? objects::Parameters::kShow : objects::Parameters::kLeaveOut;
+    return options_.demangle ? objects::demangle(symbol, parameters) : std::string(symbol);
   }
 
   const Profile& profile_;
@@ -158,7 +172,8 @@ class FileAnswers {
   bool unproven_ = false;  // the file may be another than the one that ran
   std::unique_ptr<CodeObject> object_;
   Reason refusal_ = Reason::file_missing;
-  std::unordered_map<std::string_view, std::string> shown_;
+  std::unordered_map<const char*, Name> names_;
+  std::unordered_map<const char*, model::StringId> texts_;
   std::vector<objects::DebugInfo::Level> levels_;  // of the frame at hand
   Answers answers_;
 };
