@@ -29,7 +29,8 @@ namespace {
 constexpr const char* kSummary =
     "Profiles a program and draws it: a recording, folded stacks and a flame graph in a folder, the top functions and\n"
     "the verdict on the screen.\n\n"
-    "  tephra profile [OPTIONS] -p PID | -u USER | -G CGROUP | --container ID | -a | -c COMMAND | -- PROGRAM [ARGUMENTS]\n";
+    "  tephra profile [OPTIONS] -p PID | -u USER | -G CGROUP | --container ID | -a | -c COMMAND | -- PROGRAM "
+    "[ARGUMENTS]\n";
 
 constexpr const char* kExamples =
     "  tephra profile -t cpu -p 1234 -d 30       a running process, for 30 seconds\n"
@@ -55,6 +56,7 @@ struct Flags {
   std::string call_graph = "auto";
   std::string folder = "tephra-out";
   InputOptions input;
+  bool no_java_maps = false;
 };
 
 void declare(CLI::App& parser, Flags& flags) {
@@ -74,6 +76,8 @@ void declare(CLI::App& parser, Flags& flags) {
   parser.add_option("--call-graph", flags.call_graph, kCallGraphHelp)->type_name("MODE");
   parser.add_option("-o,--output", flags.folder, "the folder for the files (tephra-out)")->type_name("DIR");
   declare_names(parser, flags.input.symbols);
+  parser.add_flag("--no-java-perfmap", flags.no_java_maps,
+                  "do not let Java processes write the names of compiled methods");
   parser.add_flag("--idle", flags.input.keep_idle, "keep samples of the idle task");
   parser.add_flag("--own", flags.input.keep_own, "keep samples of tephra itself");
   parser.add_flag("--strict", flags.input.strict, "exit with status 3 unless the verdict is good");
@@ -84,6 +88,7 @@ void declare(CLI::App& parser, Flags& flags) {
 base::Result<collect::RecordOptions> record_options(const Flags& flags, std::vector<std::string> program) {
   if (flags.type != "cpu") return base::usage_error("no such type of profile", flags.type, "", "There is: cpu.");
   collect::RecordOptions options;
+  options.java_maps = !flags.no_java_maps;
   if (!flags.command.empty() && !program.empty()) {
     return base::usage_error("two programs to run", "", "", "Give -c COMMAND or -- PROGRAM, not both.");
   }

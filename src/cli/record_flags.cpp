@@ -256,6 +256,8 @@ void RecordFlags::declare(CLI::App& parser) {
   parser.add_flag("-B,--no-buildid", no_build_ids,
                   "do not let the kernel tell build ids: programs replaced later are not told apart,\nbut perf 6.1 "
                   "can record at the same time");
+  parser.add_flag("--no-java-perfmap", no_java_maps,
+                  "do not let Java processes write the names of compiled methods (jcmd Compiler.perfmap)");
   parser.add_flag("--switch-events", switches, "records of context switches");
   parser.add_flag("--namespaces", namespaces, "records of namespaces");
   parser.add_flag("--all-cgroups", all_cgroups, "records of control groups, and each sample's");
@@ -266,7 +268,9 @@ void RecordFlags::declare(CLI::App& parser) {
                   "the file to write (perf.data), an earlier one becomes FILE.old; - writes a\nstream to standard "
                   "output")
       ->type_name("FILE");
-  parser.add_option("-z,--compression-level", compression, "compress with zstd; the level, 1 (default) to 22, is part of the word: -z9")
+  parser
+      .add_option("-z,--compression-level", compression,
+                  "compress with zstd; the level, 1 (default) to 22, is part of the word: -z9")
       ->expected(0, 1)
       ->type_name("[LEVEL]");
   parser.add_option("--max-size", max_size, "end when the file is this large: 10M, 2G")->type_name("SIZE");
@@ -310,6 +314,7 @@ void RecordFlags::declare(CLI::App& parser) {
 base::Result<RecordOptions> record_options(const CLI::App& parser, const RecordFlags& flags,
                                            std::vector<std::string> command) {
   RecordOptions options;
+  options.java_maps = !flags.no_java_maps;
   TEPHRA_TRY(options.target, find_target(flags.target, std::move(command), "-t"));
   TEPHRA_CHECK_OK(set_rates(flags, options.sampling));
   TEPHRA_CHECK_OK(set_stacks(flags, options.sampling));

@@ -54,6 +54,7 @@ struct RecordFlags {
   bool all_cgroups = false;
   bool no_build_ids = false;
   bool no_embed = false;
+  bool no_java_maps = false;
   bool overwrite = false;
   bool timestamp_names = false;
   bool perf_flags = false;  // any of those that ask perf for what is always so here

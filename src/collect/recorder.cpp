@@ -19,6 +19,7 @@
 #include "collect/features.h"
 #include "collect/file_keeper.h"
 #include "collect/followed_tasks.h"
+#include "collect/jit_watch.h"
 #include "collect/name_embedder.h"
 #include "collect/ring_drain.h"
 #include "collect/run_meter.h"
@@ -33,6 +34,7 @@
 #include "model/profile.h"
 #include "stream/perf_file.h"
 #include "stream/recorder_facts.h"
+#include "stream/records.h"
 
 namespace tephra::collect {
 namespace {
@@ -42,12 +44,13 @@ using Clock = std::chrono::steady_clock;
 constexpr std::chrono::milliseconds kTick{1000};
 // Where new threads have to be looked for, what happens before we look is missed.
 constexpr std::chrono::milliseconds kTickWhenScanning{100};
-constexpr double kWaitWhenKeeping = 0.1;
 // The in-kernel unwinder relies on what it was told of mappings until then.
 constexpr double kWaitWhenWalking = 0.1;
 constexpr double kRestWhenWalking = 0.002;
-// How long a running target waits at most for the tables of its code.
-constexpr std::chrono::milliseconds kPrepareTime{3000};
+// How long a recording of running processes, or of the machine, waits at most for tables before it begins.
+constexpr std::chrono::milliseconds kPrepareTime{2000};
+constexpr std::chrono::milliseconds kPrepareMachineTime{200};
+constexpr double kWaitWhenKeeping = 0.1;
 
 // Records that came meanwhile know better.
 void add_files(const BuildIds& existing, BuildIds& files) { files.insert(existing.begin(), existing.end()); }
@@ -103,6 +106,7 @@ class Recorder {
   void enable_when_due();
   base::Status drain();
   base::Status follow_tasks();
+  base::Status follow_generated_code();
   base::Status rotate();
   void reserve_tail();
   void tick();
@@ -184,6 +188,7 @@ class Recorder {
   double names_cpu_seconds_ = 0;
   model::BuildId kernel_id_;
   std::vector<Feature> tracing_formats_;
+  std::unique_ptr<JitWatch> jit_;  // how its section is made is no state of the recording
 
   Clock::time_point started_;
   Clock::time_point next_tick_;
@@ -289,6 +294,11 @@ void Recorder::prepare_walks() {
   for (const pid_t tid : options_.target.threads) {
     if (const auto task = kernel::task_status(tid)) stacks_->prepare(task->tgid);
   }
+  if (!options_.target.whole_cpus()) return;
+  // Of a whole machine only what runs right now: the rest may never be sampled.
+  for (const pid_t pid : kernel::all_processes()) {
+    if (kernel::task_state(pid) == kernel::TaskState::kRunning) stacks_->prepare(pid);
+  }
 }
 
 // Where many threads write to a ring, exchanging it for a larger one takes too long: they begin with more.
@@ -325,7 +335,8 @@ base::Status Recorder::open_output() {
     TEPHRA_TRY(Feature formats, tracing_data_feature(specs_));
     tracing_formats_.push_back(std::move(formats));
   }
-  if (stacks_) stacks_->wait_prepared(kPrepareTime);
+  if (stacks_) stacks_->wait_prepared(options_.target.whole_cpus() ? kPrepareMachineTime : kPrepareTime);
+  jit_ = std::make_unique<JitWatch>(options_.java_maps, noter());
   // What runs already is sampled from now on, and listed meanwhile.
   if (!options_.target.records_program() && !starts_later()) events_->enable();
   if (options_.flight) {
@@ -337,6 +348,7 @@ base::Status Recorder::open_output() {
     // Only while someone takes them: they would pile up over days.
     flight_->counts().want_tasks = tasks_ && tasks_->scans();
     keep_files();
+    flight_->counts().want_jit_signs = true;
     Synthesizer existing(synthesis(), [this](base::Bytes bytes) { return tell(bytes); });
     TEPHRA_CHECK_OK(describe_existing(existing));
     add_files(existing.build_ids(), flight_->files());
@@ -348,6 +360,7 @@ base::Status Recorder::open_output() {
   if (stacks_) drain_->walk_stacks_with(stacks_.get());
   drain_->counts().want_tasks = tasks_ && tasks_->scans();
   keep_files();
+  drain_->counts().want_jit_signs = true;
   if (tasks_ && tasks_->scans() && output_->is_pipe()) {
     note("a stream cannot tell of events on threads that are found later: their samples have no event");
   }
@@ -398,6 +411,7 @@ base::Status Recorder::loop() {
     TEPHRA_CHECK_OK(hear_control());
     check_end();
     TEPHRA_CHECK_OK(drain());
+    TEPHRA_CHECK_OK(follow_generated_code());
     if (flight_) TEPHRA_CHECK_OK(hear_flight());
     if (Clock::now() >= next_tick_) {
       tick();
@@ -412,6 +426,7 @@ base::Status Recorder::loop() {
 double Recorder::seconds_to_wait() const {
   Clock::time_point next = next_tick_;
   if (enable_at_) next = std::min(next, *enable_at_);
+  next = std::min(next, jit_->next_look());
   if (flight_) next = std::min(next, flight_->next_look());
   if (output_ && output_->rotation_time()) next = std::min(next, *output_->rotation_time());
   double seconds = std::chrono::duration<double>(next - Clock::now()).count();
@@ -565,9 +580,19 @@ base::Status Recorder::follow_tasks() {
   return existing.flush();
 }
 
+base::Status Recorder::follow_generated_code() {
+  for (const JitSign& sign : std::exchange(counts().jit_signs, {})) jit_->hear(sign);
+  return jit_->look(Clock::now());
+}
+
 // A record of our own making, for this file and those that follow.
 base::Status Recorder::tell(base::Bytes records) {
   if (mapped_files_) mapped_files_->see_all(records);
+  stream::RecordWalker walker(records);
+  for (stream::Record record; walker.next(record);) {
+    if (record.type != PERF_RECORD_MMAP2) continue;
+    if (const auto sign = read_jit_sign(record.bytes)) jit_->hear(*sign);
+  }
   if (flight_) return flight_->keep(records);
   if (keeper_) keeper_->take(records);
   return output_->append(records);
@@ -606,8 +631,8 @@ void Recorder::reserve_tail() {
 void Recorder::tick() {
   next_tick_ = Clock::now() + tick_length();
   if (flight_) flight_->forget_old();
-  hear_embedder(std::chrono::milliseconds(0));
   if (stacks_) stacks_->tick();
+  hear_embedder(std::chrono::milliseconds(0));
   if (output_ && output_->reader_gone()) stop_ = done_early_ = reader_gone_ = true;
   if (output_) reserve_tail();
   if (!on_progress_) return;
@@ -643,7 +668,7 @@ stream::RecorderFacts Recorder::facts() const {
 }
 
 std::vector<Feature> Recorder::last_features() const {
-  std::vector<Feature> features{recorder_facts_feature(facts())};
+  std::vector<Feature> features{recorder_facts_feature(facts()), jit_->feature()};
   if (options_.sampling.build_ids) {
     features.push_back(build_id_feature(kernel_id_, flight_ ? flight_->files() : drain_->files()));
   }
@@ -708,6 +733,8 @@ base::Status Recorder::conclude() {
   TEPHRA_CHECK_OK(drain_->last_pass());
   if (stacks_) stacks_->finish();
   TEPHRA_CHECK_OK(tell_last_losses());
+  TEPHRA_CHECK_OK(follow_generated_code());
+  TEPHRA_CHECK_OK(jit_->last_look());
   TEPHRA_CHECK_OK(finish_file());
   if (on_progress_) on_progress_({.finished = true});
   return {};
@@ -722,6 +749,8 @@ base::Status Recorder::conclude_flight() {
   TEPHRA_CHECK_OK(flight_->drain());
   if (stacks_) stacks_->finish();
   TEPHRA_CHECK_OK(tell_walk_losses());
+  TEPHRA_CHECK_OK(follow_generated_code());
+  TEPHRA_CHECK_OK(jit_->last_look());
   if (on_progress_) on_progress_({.finished = true});
   if (snapshots_done()) return {};
   return flight_->write_last(first_features(), last_features());

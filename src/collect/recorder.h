@@ -29,6 +29,7 @@ struct RecordOptions {
   std::optional<double> delay_s;     // events are off so long; negative: until a control command
   std::optional<FlightSettings> flight;
   std::string control;                              // "fifo:CTL[,ACK]" or "fd:CTL[,ACK]"; empty: none
+  bool java_maps = true;                            // let Java processes write the names of compiled methods
   std::vector<std::string> command_line;            // stored in the file
   bool embed_names = true;                          // look up the names of what was sampled, and store them too
   std::function<void(const std::string&)> on_note;  // told of choices and fallbacks, one line each; may be empty

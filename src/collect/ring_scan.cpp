@@ -42,6 +42,12 @@ void note_build_id(base::Bytes bytes, BuildIds& files) {
     known->second = id;
 }
 
+void note_jit_sign(const kernel::Pending& pending, size_t offset, size_t size, RecordCounts& counts) {
+  std::vector<std::byte> record(size);
+  pending.copy(offset, record.data(), size);
+  if (auto sign = read_jit_sign(record)) counts.jit_signs.push_back(std::move(*sign));
+}
+
 void note_times(const kernel::Pending& pending, size_t first, size_t last, RecordCounts& counts) {
   const uint64_t begin = pending.word(first + kSampleTimeOffset);
   counts.first_time = counts.first_time == 0 ? begin : std::min(counts.first_time, begin);
@@ -60,6 +66,7 @@ void scan_records(const kernel::Pending& pending, RecordCounts& counts, BuildIds
     const uint64_t header = pending.word(offset);
     const auto type = static_cast<uint32_t>(header);
     const auto misc = static_cast<uint16_t>(header >> 32);
+    if (counts.want_jit_signs && may_be_jit_sign(type)) note_jit_sign(pending, offset, size, counts);
     if (type == PERF_RECORD_SAMPLE) {
       ++counts.samples;
       if (first_sample == kNone) first_sample = offset;

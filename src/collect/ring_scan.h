@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "collect/features.h"
+#include "collect/jit_sign.h"
 #include "kernel/ring_buffer.h"
 
 namespace tephra::collect {
@@ -29,6 +30,9 @@ struct RecordCounts {
   std::vector<TaskIds> born;
   std::vector<TaskIds> ended;
   std::function<void(base::Bytes record)> on_mapping;  // told of mappings and forks; may be empty
+
+  bool want_jit_signs = false;  // collect the next
+  std::vector<JitSign> jit_signs;
 };
 
 // Adds the records of a ring's pending bytes to `counts`, and the code objects they name to `files`.

@@ -39,8 +39,8 @@ struct Recording {
   base::Bytes tracing_data;  // formats of tracepoints; empty when none were recorded
   model::RecordingFacts facts;
   std::optional<RecorderFacts> recorder;       // what tephra's recorder told about itself
-  std::shared_ptr<const JitLog> jit;           // names of generated code; null where the recorder stored none
   std::shared_ptr<const RecordedWalks> walks;  // stack copies that the recorder has walked; null: none
+  std::shared_ptr<const JitLog> jit;           // names of generated code; null where the recorder stored none
   model::Quality quality;                      // what the reader of the file found wrong
 };
 
