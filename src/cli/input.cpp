@@ -10,6 +10,7 @@
 
 #include "base/file.h"
 #include "cli/command.h"
+#include "cli/source_options.h"
 #include "formats/format.h"
 
 namespace tephra::cli {
@@ -107,6 +108,7 @@ void declare_names(CLI::App& parser, symbols::Options& symbols) {
   parser.add_flag_callback(
       "--no-demangle", [&] { symbols.demangle = false; }, "symbol names as the linker has them");
   parser.add_flag("--full-names", symbols.full_names, "names with parameters, and never shortened");
+  declare_sources(parser, symbols);
 }
 
 void InputOptions::declare(CLI::App& parser) {
@@ -175,6 +177,9 @@ int conclude(const InputOptions& options, const analysis::Verdict& verdict, Verd
   const bool refused = options.strict && verdict.grade != analysis::Grade::kGood;
   if (options.verbose) {
     fmt::print(stderr, "{}\n", analysis::details(verdict));
+    if (const std::string refused = refused_sources(options.symbols); !refused.empty()) {
+      fmt::print(stderr, "files that were found and not used for names:{}\n", refused);
+    }
   } else if (refused || (!options.quiet && shown == VerdictShown::kNo)) {
     fmt::print(stderr, "{}\n", analysis::one_line(verdict));
   }

@@ -2,31 +2,22 @@
 
 #include <dwarf.h>
 #include <elfutils/libdw.h>
-#include <gelf.h>
 
 #include <algorithm>
 #include <optional>
 #include <unordered_map>
 
-#include "objects/debug_image.h"
+#include "objects/debug_files.h"
 #include "objects/debug_unit.h"
+#include "objects/dwarf_handle.h"
 
 namespace tephra::objects {
 namespace {
 
-struct ElfCloser {
-  void operator()(Elf* elf) const { ::elf_end(elf); }
-};
-struct DwarfCloser {
-  void operator()(Dwarf* dwarf) const { ::dwarf_end(dwarf); }
-};
-using ElfHandle = std::unique_ptr<Elf, ElfCloser>;
-using DwarfHandle = std::unique_ptr<Dwarf, DwarfCloser>;
-
 class LibdwInfo : public DebugInfo {
  public:
-  LibdwInfo(DebugImage image, ElfHandle elf, DwarfHandle dwarf)
-      : image_(std::move(image)), elf_(std::move(elf)), dwarf_(std::move(dwarf)) {
+  LibdwInfo(std::unique_ptr<DebugFiles> files, DwarfHandle handle)
+      : files_(std::move(files)), handle_(std::move(handle)), dwarf_(handle_.get()) {
     index_units();
   }
 
@@ -57,7 +48,7 @@ class LibdwInfo : public DebugInfo {
     Dwarf_CU* cu = nullptr;
     Dwarf_Die root;
     uint8_t kind = 0;
-    while (::dwarf_get_units(dwarf_.get(), cu, &cu, nullptr, &kind, &root, nullptr) == 0) {
+    while (::dwarf_get_units(dwarf_, cu, &cu, nullptr, &kind, &root, nullptr) == 0) {
       if (kind != DW_UT_compile && kind != DW_UT_skeleton) continue;
       if (listed.contains(::dwarf_dieoffset(&root))) continue;
       add_own_ranges(root);
@@ -68,7 +59,7 @@ class LibdwInfo : public DebugInfo {
   void add_listed_ranges(std::unordered_map<Dwarf_Off, bool>& listed) {
     Dwarf_Aranges* table = nullptr;
     size_t count = 0;
-    if (::dwarf_getaranges(dwarf_.get(), &table, &count) != 0) return;
+    if (::dwarf_getaranges(dwarf_, &table, &count) != 0) return;
     for (size_t i = 0; i < count; ++i) {
       Dwarf_Addr begin = 0;
       Dwarf_Word length = 0;
@@ -92,31 +83,24 @@ class LibdwInfo : public DebugInfo {
 
   DebugUnit& unit(Dwarf_Off offset) {
     const auto [at, fresh] = units_.try_emplace(offset);
-    if (fresh) at->second.emplace(dwarf_.get(), offset);
+    if (fresh) at->second.emplace(dwarf_, offset);
     return *at->second;
   }
 
-  DebugImage image_;  // outlives the handles
-  ElfHandle elf_;
-  DwarfHandle dwarf_;
+  std::unique_ptr<DebugFiles> files_;  // outlives the handle
+  DwarfHandle handle_;
+  Dwarf* dwarf_;
   std::vector<Range> ranges_;
   std::unordered_map<Dwarf_Off, std::optional<DebugUnit>> units_;
 };
 
 }  // namespace
 
-std::unique_ptr<DebugInfo> DebugInfo::open(base::Bytes file) {
-  ::elf_version(EV_CURRENT);
-  // libelf never writes to an image of the machine's own byte order.
-  DebugImage image(file);
-  auto* start = const_cast<char*>(reinterpret_cast<const char*>(image.bytes().data()));
-  if (image.bytes().empty()) return nullptr;
-  ElfHandle elf(::elf_memory(start, image.bytes().size()));
-  GElf_Ehdr header;
-  if (!elf || ::gelf_getehdr(elf.get(), &header) == nullptr || header.e_type == ET_REL) return nullptr;
-  DwarfHandle dwarf(::dwarf_begin_elf(elf.get(), DWARF_C_READ, nullptr));
-  if (!dwarf) return nullptr;
-  return std::make_unique<LibdwInfo>(std::move(image), std::move(elf), std::move(dwarf));
+std::unique_ptr<DebugInfo> DebugInfo::open(base::Bytes elf_file, DebugSources* sources) {
+  auto files = std::make_unique<DebugFiles>(elf_file, sources);
+  auto handle = DwarfHandle::open(files->image(), files->alternate());
+  if (!handle) return nullptr;
+  return std::make_unique<LibdwInfo>(std::move(files), std::move(*handle));
 }
 
 }  // namespace tephra::objects

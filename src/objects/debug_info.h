@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/bytes.h"
+#include "objects/debug_sources.h"
 
 namespace tephra::objects {
 
@@ -21,8 +22,9 @@ class DebugInfo {
     uint32_t line = 0;
   };
 
-  // The debug information of an ELF file whose bytes must outlive the object. Null when it holds none that can be read.
-  static std::unique_ptr<DebugInfo> open(base::Bytes elf_file);
+  // The debug information of an ELF file whose bytes must outlive the object, as must `sources`, which gets the other
+  // files that it is spread over. Null when there is none that can be read.
+  static std::unique_ptr<DebugInfo> open(base::Bytes elf_file, DebugSources* sources = nullptr);
   virtual ~DebugInfo() = default;
 
   // Replaces `levels` by those of an address as linked: the function that holds the code, then those inlined into it,

@@ -37,7 +37,7 @@ class FileAnswers {
     file_name_ = path_.substr(path_.rfind('/') + 1);
     unproven_ = mapping.kind == model::CodeKind::kFile && mapping.build_id.empty();
     if (mapping.kind != model::CodeKind::kVdso) {
-      object_ = CodeObject::open(path_, mapping.build_id, mapping.file, refusal_);
+      object_ = CodeObject::open(*options.finder, {path_, mapping.build_id, mapping.file}, refusal_);
     } else if (mapping.build_id.empty() && !is_of_this_host(profile.facts)) {
       refusal_ = Reason::build_id_mismatch;
     } else {
@@ -51,7 +51,8 @@ class FileAnswers {
     const auto address = lookup_address(row);
     if (!address) return answer_unknown(frame, row.address, Reason::no_symbol);
     levels_.clear();
-    if (options_.inlines) object_->find_source(*address, levels_);
+    object_->find_source(*address, levels_);
+    if (!options_.inlines) leave_out_inlined();
     const auto facts = object_->frame_facts(*address);
     if (answer_code(frame, *address)) {
       if (unproven_) answers_.rows.back().reason = Reason::file_unproven;
@@ -79,6 +80,14 @@ class FileAnswers {
       if (label) return address;
     }
     return object_->elf().address_of_offset(row.address - 1);
+  }
+
+  // Leaves the function that holds the code, at the line of the address.
+  void leave_out_inlined() {
+    if (levels_.size() < 2) return;
+    levels_.front().file = levels_.back().file;
+    levels_.front().line = levels_.back().line;
+    levels_.resize(1);
   }
 
   // Answers with what is known about code at `address`; false when no name is.

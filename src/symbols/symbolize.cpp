@@ -81,7 +81,9 @@ Batches group(const Profile& profile) {
 std::vector<Answers> look_up(const Profile& profile, const Options& options) {
   const Batches batches = group(profile);
   std::vector<std::function<Answers()>> work;
-  if (!batches.kernel.empty()) work.push_back([&] { return answer_kernel(profile, batches.kernel); });
+  if (!batches.kernel.empty()) {
+    work.push_back([&] { return answer_kernel(profile, batches.kernel, {}, options.finder.get()); });
+  }
   for (const auto& file : batches.files) {
     work.push_back([&] { return answer_file(profile, file.first, file.second, options); });
   }
@@ -202,7 +204,9 @@ class Rewriter {
 
 }  // namespace
 
-Profile symbolize(const Profile& profile, const Options& options) {
+Profile symbolize(const Profile& profile, const Options& given) {
+  Options options = given;
+  if (!options.finder) options.finder = std::make_shared<FileFinder>();
   return Rewriter(profile).rewrite(look_up(profile, options));
 }
 

@@ -1,16 +1,19 @@
 #pragma once
 
+#include <memory>
 #include <string>
 
 #include "model/profile.h"
+#include "symbols/file_finder.h"
 
 namespace tephra::symbols {
 
 struct Options {
-  bool inlines = true;  // add the frames of inlined functions, and source lines
+  bool inlines = true;  // add the frames of inlined functions
   bool demangle = true;
-  bool full_names = false;     // demangled names with their parameter lists
-  bool exact_unknown = false;  // name an unknown frame by its exact address, not by the start of its function
+  bool full_names = false;             // demangled names with their parameter lists
+  bool exact_unknown = false;          // name an unknown frame by its exact address, not by the start of its function
+  std::shared_ptr<FileFinder> finder;  // where files are found; null: one of its own, with default options
 };
 
 // Names every frame of `profile`: returns a profile whose frames have functions, source lines and facts from call-frame
