@@ -48,7 +48,7 @@ function(tephra_bpf_program target source)
   file(GLOB headers CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/bpf/*.h ${CMAKE_SOURCE_DIR}/src/abi/*.h)
   add_custom_command(
     OUTPUT ${skeleton}
-    COMMAND ${TEPHRA_CLANG} -g -O2 -target bpf -D__TARGET_ARCH_${TEPHRA_BPF_ARCH} -Wall -Werror
+    COMMAND ${TEPHRA_CLANG} -g -O2 -target bpf -mcpu=v3 -D__TARGET_ARCH_${TEPHRA_BPF_ARCH} -Wall -Werror
             -I ${CMAKE_SOURCE_DIR}/src -I ${CMAKE_SOURCE_DIR}/src/bpf
             ${libbpf} -c ${source} -o ${object}
     COMMAND ${TEPHRA_BPFTOOL} gen skeleton ${object} name ${name} > ${skeleton}.tmp

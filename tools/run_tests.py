@@ -119,6 +119,14 @@ def suite_browser(_):
     return run_scripts([[sys.executable, script] for script in scripts])
 
 
+def suite_vm(_):
+    """Debian's kernels in emulation."""
+    folder = build("release", "tephra", "tephra_tests", "test_programs")
+    sys.path.insert(0, os.path.join(ROOT, "tests", "vm"))
+    import suite
+    return Result(*suite.run(ROOT, folder))
+
+
 def run_scripts(commands):
     """Runs programs that pass with status 0 and are skipped with 77; each is one test."""
     counts = collections.Counter()
@@ -139,7 +147,7 @@ def run_scripts(commands):
 
 EVERYDAY = {"layers": suite_layers, "unit": suite_unit, "live": suite_live, "unit-asan": suite_unit_asan,
             "fuzz": suite_fuzz}
-HEAVY = {"browser": suite_browser, "unit-tsan": suite_unit_tsan}
+HEAVY = {"browser": suite_browser, "vm": suite_vm, "unit-tsan": suite_unit_tsan}
 
 
 def main():

@@ -132,8 +132,10 @@ TEPHRA_STEP int tephra_step_by_rule(int machine, const struct tephra_frame_rule*
     return TEPHRA_WALK_UNSUPPORTED; /* the call has overwritten the link register */
   }
   if (rule->fp == TEPHRA_SAVED_AT_CFA || rule->fp == TEPHRA_SAVED_AT_FP) {
+    if (rule->fp == TEPHRA_SAVED_AT_FP && frame->fp_lost) return TEPHRA_WALK_UNSUPPORTED;
     fp_at = rule->fp == TEPHRA_SAVED_AT_CFA ? cfa + rule->fp_offset : frame->fp + rule->fp_offset;
     if (TEPHRA_READ_WORD(memory, fp_at, &frame->fp)) return TEPHRA_WALK_UNREADABLE;
+    frame->fp_lost = 0; /* what a function saved is its caller's, whatever became of the register since */
   } else if (rule->fp == TEPHRA_SAVED_UNKNOWN) {
     frame->fp_lost = 1;
   }

@@ -13,6 +13,14 @@
   X(leaf_without_frame, "the leaf had not set up its frame, so its direct caller is missing")                   \
   X(caller_without_frame, "a caller inside the stack keeps no frame pointer, so its own caller may be missing") \
   X(user_stack_missing, "a sample of a user thread has no user frames")                                         \
+  X(stack_copy_too_short, "the user stack goes on beyond the copy that was recorded")                          \
+  X(stack_unreadable, "a part of the user stack could not be read when the sample was taken")                  \
+  X(walk_no_mapping, "a caller's address lies in no known mapping")                                            \
+  X(walk_no_file, "a file that the stack passes through is not at hand, and no frame pointer helped")          \
+  X(walk_no_rule, "code without call-frame information, and no frame pointer helped")                          \
+  X(walk_unsupported, "call-frame information of a kind that cannot be followed")                              \
+  X(walk_implausible, "the stack would not have become shallower, so the walk ended")                          \
+  X(walk_32bit, "the stack of a 32-bit program, which is not walked")                                          \
   /* counted in frames, weighted by samples */                                                                  \
   X(address_not_mapped, "the address belongs to no known mapping")                                              \
   X(file_missing, "the mapped file is not here any more")                                                       \

@@ -2,6 +2,18 @@
 #ifndef TEPHRA_ABI_STACK_WALK_H
 #define TEPHRA_ABI_STACK_WALK_H
 
+/* Room for a record in the making, in words of 8 bytes. */
+#define TEPHRA_WALK_WORDS 2048
+/* Most frames that a walk may have, so that kernel frames and the other fields have room beside them. */
+#define TEPHRA_WALK_MAX_FRAMES 1800
+#define TEPHRA_WALK_MAX_KERNEL_FRAMES 200
+/* Distinct rules of all tables together; rows have 16 bits for them. */
+#define TEPHRA_WALK_RULES 65536
+/* The same for tables. */
+#define TEPHRA_WALK_MAX_TABLES 65535
+/* How many answers are remembered on each CPU; a power of two. */
+#define TEPHRA_WALK_ANSWERS 4096
+
 /* A piece of a process's memory that holds code. */
 struct tephra_walk_mapping {
   unsigned long long start;
@@ -34,6 +46,15 @@ struct tephra_walk_wanted {
   int pid;
   int tid;
   unsigned long long address; /* that is in no known mapping; 0: the process is not known */
+};
+
+/* What became of samples, on each CPU. */
+struct tephra_walk_totals {
+  unsigned long long walked;
+  unsigned long long left_to_perf;
+  unsigned long long lost; /* the ring had no room */
+  unsigned long long asked;
+  unsigned long long not_asked; /* for the same reason */
 };
 
 #endif

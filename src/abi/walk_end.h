@@ -13,6 +13,8 @@ enum tephra_walk_end {
   TEPHRA_WALK_UNREADABLE = 6,  /* the stack's memory could not be read: not in memory, or beyond the copy */
   TEPHRA_WALK_IMPLAUSIBLE = 7, /* the stack pointer would not move towards the root */
   TEPHRA_WALK_NO_FILE = 8,     /* the mapped file is not at hand, and no usable frame pointer */
+  TEPHRA_WALK_32BIT = 9,       /* a 32-bit program, whose stacks are not walked */
+  TEPHRA_WALK_COPY_END = 10,   /* the stack goes on beyond the copy, which is as large as was asked for */
 };
 
 #define TEPHRA_WALK_END_SHIFT 4

@@ -19,6 +19,6 @@ inline constexpr std::array kProfileTypes{
 };
 
 inline constexpr bool kReadsJitMaps = false;
-inline constexpr bool kUnwindsStackCopies = false;
+inline constexpr bool kUnwindsStackCopies = true;
 
 }  // namespace tephra::analysis

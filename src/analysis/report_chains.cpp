@@ -68,11 +68,28 @@ void ChainBuilder::add(StackId stack, const Totals& weight) {
   all_.add(stack, weight);
 }
 
-void ChainBuilder::settle() { rows_ = all_.settle(); }
+// Sorts by key once, since every row of the report asks for its own samples and stacks.
+void ChainBuilder::settle() {
+  const auto by_key = [&](const Part& a, const Part& b) { return key_of(a.row) < key_of(b.row); };
+  std::stable_sort(samples_.begin(), samples_.end(), by_key);
+  outermost_rows_.clear();
+  for (const StackId row : all_.settle()) {
+    if (outermost_[row.value]) outermost_rows_.push_back({row, all_.below(row)});
+  }
+  std::stable_sort(outermost_rows_.begin(), outermost_rows_.end(), by_key);
+}
+
+std::span<const ChainBuilder::Part> ChainBuilder::with_key(const std::vector<Part>& parts, uint32_t key) const {
+  const auto begin = std::lower_bound(parts.begin(), parts.end(), key,
+                                      [&](const Part& part, uint32_t wanted) { return key_of(part.row) < wanted; });
+  const auto end = std::upper_bound(begin, parts.end(), key,
+                                    [&](uint32_t wanted, const Part& part) { return wanted < key_of(part.row); });
+  return {begin, end};
+}
 
 void ChainBuilder::clear() {
   samples_.clear();
-  rows_ = {};
+  outermost_rows_.clear();
   all_.clear();
 }
 
@@ -137,15 +154,12 @@ std::vector<ChainNode> ChainBuilder::down_from(std::vector<Part> parts, const We
 }
 
 std::vector<ChainNode> ChainBuilder::callers_first(uint32_t key) {
-  for (const Part& sample : samples_) {
-    if (key_of(sample.row) == key) own_.add(sample.row, sample.weight);
-  }
-  own_.settle();
+  for (const Part& sample : with_key(samples_, key)) own_.add(sample.row, sample.weight);
   // Samples that fell here: the whole way from the outermost caller.
   std::vector<Part> outer;
-  children_.for_each(StackId{}, [&](StackId child) {
-    if (own_.below(child).count > 0) outer.push_back({child, own_.below(child)});
-  });
+  for (const StackId row : own_.settle()) {
+    if (!profile_.stacks[row].parent && own_.below(row).count > 0) outer.push_back({row, own_.below(row)});
+  }
   auto nodes = down_from(std::move(outer), [&](StackId row) { return own_.below(row); });
 
   if (options_.with_callees) {
@@ -154,8 +168,8 @@ std::vector<ChainNode> ChainBuilder::callers_first(uint32_t key) {
       return Totals{all_.below(row).count - own_.below(row).count, all_.below(row).value - own_.below(row).value};
     };
     std::vector<Part> through;
-    for (const StackId row : rows_) {
-      if (key_of(row) == key && outermost_[row.value] && others(row).count > 0) through.push_back({row, others(row)});
+    for (const Part& part : with_key(outermost_rows_, key)) {
+      if (const Totals weight = others(part.row); weight.count > 0) through.push_back({part.row, weight});
     }
     auto more = down_from(std::move(through), others);
     nodes.insert(nodes.end(), std::make_move_iterator(more.begin()), std::make_move_iterator(more.end()));
@@ -168,12 +182,11 @@ std::vector<ChainNode> ChainBuilder::callers_first(uint32_t key) {
 std::vector<ChainNode> ChainBuilder::callees_first(uint32_t key) const {
   std::vector<Part> from;
   if (options_.with_callees) {
-    for (const StackId row : rows_) {
-      if (key_of(row) == key && outermost_[row.value]) from.push_back({row, all_.below(row)});
-    }
+    const auto parts = with_key(outermost_rows_, key);
+    from.assign(parts.begin(), parts.end());
   } else {
-    for (const Part& sample : samples_) {
-      if (sample.row && key_of(sample.row) == key) from.push_back(sample);
+    for (const Part& sample : with_key(samples_, key)) {
+      if (sample.row) from.push_back(sample);
     }
   }
   return group(std::move(from), 0, [&](std::span<const Part> parts) {

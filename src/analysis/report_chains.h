@@ -60,6 +60,8 @@ class ChainBuilder {
     model::StackId row;
     model::Totals weight;
   };
+  // The rows of a list in the order of their keys that have this key.
+  std::span<const Part> with_key(const std::vector<Part>& parts, uint32_t key) const;
   template <class Parts>
   std::vector<ChainNode> group(std::vector<Part> parts, int depth, const Parts& parts_after) const;
   std::vector<ChainNode> callers_first(uint32_t key);
@@ -77,10 +79,10 @@ class ChainBuilder {
   std::span<const uint32_t> key_of_frame_;
   const std::vector<bool>& outermost_;
   const Options options_;
-  std::vector<Part> samples_;
+  std::vector<Part> samples_;         // of the context; by key once settled
+  std::vector<Part> outermost_rows_;  // those that no row of their key is below, by key
   StackWeights all_;  // of the context
   StackWeights own_;  // of the samples that fell in the row at hand
-  std::span<const model::StackId> rows_;
 };
 
 }  // namespace tephra::analysis

@@ -8,6 +8,7 @@
 #include <tuple>
 
 #include "analysis/verdict_limits.h"
+#include "analysis/walk_ends.h"
 #include "base/units.h"
 #include "model/entry_names.h"
 
@@ -20,6 +21,7 @@ using model::Profile;
 using model::Reason;
 using model::StackId;
 
+constexpr size_t kMostStackEnds = 12;  // that are printed
 constexpr uint64_t kFewSamples = 100;  // below, the line says how uncertain shares are
 
 std::string percent(double share) {
@@ -81,6 +83,7 @@ bool imported_rooted(const Profile& profile, StackId stack) {
 
 bool is_rooted(const Profile& profile, const StackFacts& facts, size_t sample) {
   if (!facts.outermost) return false;
+  if (walk_end(profile.samples, sample) == TEPHRA_WALK_OUTERMOST) return true;
   if (profile.code_kind(facts.outermost) == model::CodeKind::kImported) {
     return imported_rooted(profile, profile.samples.stack[sample]);
   }
@@ -96,10 +99,11 @@ bool is_caller_unsure(const Profile& profile, const StackFacts& facts) {
 // Samples by the name of a module, for saying where something goes wrong.
 using ByModule = std::map<std::string_view, uint64_t>;
 
-std::string_view module_name(const Profile& profile, FrameId frame) {
-  const std::string_view path = profile.text(profile.mappings[profile.frames[frame].mapping].path);
-  const std::string_view name = path.substr(path.rfind('/') + 1);
-  return name.empty() ? "addresses outside every mapping" : name;
+// Names of files may hold anything; the verdict goes to terminals.
+std::string printable(std::string_view name) {
+  std::string text;
+  for (const char c : name) text += static_cast<unsigned char>(c) < 0x20 || c == 0x7f ? '?' : c;
+  return text;
 }
 
 std::string worst(const ByModule& modules) {
@@ -109,8 +113,7 @@ std::string worst(const ByModule& modules) {
   std::string text;
   for (size_t i = 0; i < sorted.size() && i < 3; ++i) {
     text += i == 0 ? "" : ", ";
-    // Names of files may hold anything; the verdict goes to terminals.
-    for (const char c : sorted[i].second) text += static_cast<unsigned char>(c) < 0x20 || c == 0x7f ? '?' : c;
+    text += printable(sorted[i].second);
   }
   return text;
 }
@@ -123,6 +126,7 @@ struct Findings {
   ByModule unrooted_in;
   ByModule unsure_in;
   ByModule unnamed_in;
+  WalkEnds walk_ends;
 };
 
 void count_unnamed(const Profile& profile, Findings& findings) {
@@ -142,9 +146,10 @@ void count_unnamed(const Profile& profile, Findings& findings) {
 
 Findings examine(const Profile& profile, Verdict& verdict) {
   const auto stacks = examine_stacks(profile);
-  const bool frame_pointers = profile.facts.engine == "frame pointers";
   Findings findings;
   for (size_t i = 0; i < profile.samples.size(); ++i) {
+    const tephra_walk_end end = walk_end(profile.samples, i);
+    const bool frame_pointers = profile.facts.engine == model::kEngineFramePointers && end == TEPHRA_WALK_NOT_TOLD;
     const StackFacts& facts = stacks[profile.samples.stack[i].value];
     const uint64_t count = profile.samples.count[i];
     verdict.samples += count;
@@ -152,6 +157,8 @@ Findings examine(const Profile& profile, Verdict& verdict) {
     findings.named += facts.named * count;
     if (is_rooted(profile, facts, i)) {
       findings.rooted += count;
+    } else if (const auto reason = reason_of(end)) {
+      findings.walk_ends.add(profile, profile.samples.stack[i], *reason, count);
     } else if (facts.outermost) {
       findings.unrooted_in[module_name(profile, facts.outermost)] += count;
     }
@@ -165,10 +172,15 @@ Findings examine(const Profile& profile, Verdict& verdict) {
   return findings;
 }
 
+bool takes_stacks(std::string_view engine) { return engine != "none" && engine != "imported"; }
+
 void collect_reasons(const Profile& profile, Verdict& verdict, const Findings& findings) {
   model::Quality quality = profile.quality;
-  if (verdict.engine == "frame pointers" || verdict.engine == "stack copies") {
-    quality[Reason::root_not_reached] += verdict.samples - findings.rooted;
+  if (takes_stacks(verdict.engine)) quality[Reason::root_not_reached] += verdict.samples - findings.rooted;
+  for (const WalkEnds::Row& row : findings.walk_ends.rows()) {
+    quality[row.reason] += row.samples;
+    const std::string_view reason = model::kReasonNames[static_cast<size_t>(row.reason)];
+    verdict.stack_ends.push_back({printable(row.module), reason, row.samples});
   }
   quality[Reason::leaf_without_frame] += verdict.caller_unsure;
   quality[Reason::caller_without_frame] += findings.caller_without_frame;
@@ -266,10 +278,15 @@ class Advisor {
       add(2, of_all(copies),
           fmt::format("{} carry a copy of the user stack that is not unwound, so user callers are missing",
                       of_samples(copies)),
-          "Record with --call-graph fp.");
+          "Read it with a tephra for x86-64 or ARM64 recordings, or record with --call-graph fp.");
     }
-    const uint64_t unrooted = verdict_.samples - findings_.rooted;
-    if (unrooted > 0 && verdict_.engine != "imported") {
+    advise_on_walks();
+    const uint64_t unrooted = verdict_.samples - findings_.rooted - findings_.walk_ends.total();
+    if (unrooted > 0 && verdict_.engine == model::kEngineBranches) {
+      add(badness_below(verdict_.stacks_rooted, &Limits::rooted), of_all(unrooted),
+          fmt::format("{} have a stack that is deeper than the processor's record of calls", of_samples(unrooted)),
+          "Read it with --stitch-lbr, or record with --call-graph bpf or dwarf.");
+    } else if (unrooted > 0 && verdict_.engine != "imported") {
       const std::string where = worst(findings_.unrooted_in);
       add(badness_below(verdict_.stacks_rooted, &Limits::rooted), of_all(unrooted),
           fmt::format("{} have a stack that ends too early{}{}", of_samples(unrooted), where.empty() ? "" : ", in ",
@@ -287,10 +304,23 @@ class Advisor {
           fmt::format("{} pass through code without frame pointers, whose caller may be missing", of_samples(through)),
           "Build it with -fno-omit-frame-pointer.");
     }
-    if (const uint64_t cut = verdict_.stacks_truncated; cut > 0) {
+    if (const uint64_t cut = count(Reason::depth_limit); cut > 0) {
       add(badness_above(of_all(cut), &Limits::truncated), of_all(cut),
           fmt::format("{} have stacks deeper than the kernel's limit", of_samples(cut)),
           "Raise it: sysctl kernel.perf_event_max_stack=512.");
+    }
+  }
+
+  // One piece of advice a reason, with the modules in which walks ended for it.
+  void advise_on_walks() {
+    std::map<Reason, ByModule> by_reason;
+    for (const WalkEnds::Row& row : findings_.walk_ends.rows()) by_reason[row.reason][row.module] += row.samples;
+    for (const auto& [reason, modules] : by_reason) {
+      uint64_t samples = 0;
+      for (const auto& [module, count] : modules) samples += count;
+      const WalkAdvice advice = walk_advice(reason);
+      add(badness_below(verdict_.stacks_rooted, &Limits::rooted), of_all(samples),
+          fmt::format("{} {}, in {}", of_samples(samples), advice.problem, worst(modules)), std::string(advice.fix));
     }
   }
 
@@ -331,7 +361,7 @@ class Advisor {
 };
 
 bool within(const Limits& limits, const Verdict& verdict, uint64_t callers_unsure) {
-  const bool judge_stacks = verdict.engine == "frame pointers" || verdict.engine == "stack copies";
+  const bool judge_stacks = takes_stacks(verdict.engine);
   return share(verdict.lost, verdict.samples + verdict.lost) <= limits.lost &&
          share(verdict.throttled, verdict.samples) <= limits.throttled && verdict.frames_named >= limits.named &&
          share(verdict.stacks_truncated, verdict.samples) <= limits.truncated &&
@@ -366,6 +396,9 @@ Verdict judge(const Profile& profile) {
   verdict.recorder_cpu_seconds = profile.facts.recorder_cpu_seconds;
   verdict.stacks_truncated = profile.quality[Reason::depth_limit];
   const Findings findings = examine(profile, verdict);
+  for (const WalkEnds::Row& row : findings.walk_ends.rows()) {
+    if (row.reason == Reason::depth_limit) verdict.stacks_truncated += row.samples;
+  }
   // Without stacks there is nothing to be whole.
   verdict.stacks_rooted = verdict.engine == "none" ? 0 : share(findings.rooted, verdict.samples);
   verdict.frames_named = share(findings.named, findings.frames);
@@ -424,6 +457,14 @@ std::string details(const Verdict& verdict) {
     const auto at = std::find(model::kReasonNames.begin(), model::kReasonNames.end(), reason);
     const auto index = static_cast<size_t>(at - model::kReasonNames.begin());
     text += fmt::format("\n  {:>12}  {}: {}", base::with_separators(count), reason, model::kReasonMeanings[index]);
+  }
+  if (!verdict.stack_ends.empty()) text += "\n  stacks that are not whole, by where they ended:";
+  for (size_t i = 0; i < verdict.stack_ends.size() && i < kMostStackEnds; ++i) {
+    const Verdict::StackEnd& end = verdict.stack_ends[i];
+    text += fmt::format("\n  {:>12}  in {}: {}", base::with_separators(end.samples), end.module, end.reason);
+  }
+  if (verdict.stack_ends.size() > kMostStackEnds) {
+    text += fmt::format("\n  {:>12}  and in {} more", "", verdict.stack_ends.size() - kMostStackEnds);
   }
   for (const Verdict::Advice& advice : verdict.advice) {
     text += fmt::format("\n  - {}.\n    {}", advice.problem, advice.fix);

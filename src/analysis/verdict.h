@@ -25,11 +25,20 @@ struct Verdict {
   uint64_t own = 0;                            // samples of the recorder itself, left out
   std::optional<double> steal;                 // share of CPU time that the hypervisor took, where it was recorded
   std::optional<double> recorder_cpu_seconds;  // what recording cost, where it was recorded
-  double stacks_rooted = 0;  // share of samples whose stack reaches an outermost frame
+  double stacks_rooted = 0;                    // share of samples whose stack reaches an outermost frame
   uint64_t stacks_truncated = 0;
   uint64_t caller_unsure = 0;
-  double frames_named = 0;   // share of frames, weighted by samples
+  double frames_named = 0;                       // share of frames, weighted by samples
   std::map<std::string_view, uint64_t> reasons;  // only those that are not zero
+
+  // Where stacks that were walked by call-frame rules ended too early: in which module, and why. The most samples
+  // first.
+  struct StackEnd {
+    std::string module;
+    std::string_view reason;
+    uint64_t samples = 0;
+  };
+  std::vector<StackEnd> stack_ends;
 
   // What is wrong, the likely cause and what to do, worst first; empty when nothing is.
   struct Advice {

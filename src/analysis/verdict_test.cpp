@@ -33,7 +33,8 @@ class Case {
     event_ = assembler_.event({assembler_.string("cpu-clock"), assembler_.string("ns")});
   }
 
-  Case& add(uint64_t count, const std::vector<Part>& parts, bool kernel_thread = false) {
+  Case& add(uint64_t count, const std::vector<Part>& parts, bool kernel_thread = false,
+            tephra_walk_end end = TEPHRA_WALK_NOT_TOLD) {
     model::StackId stack;
     for (const Part& part : parts) {
       const auto mapping = assembler_.mapping({.path = assembler_.string("/lib/some.so"), .kind = part.kind});
@@ -42,8 +43,17 @@ class Case {
           assembler_.stack(stack, assembler_.frame({.mapping = mapping, .facts = part.facts, .function = function}));
     }
     const auto thread = assembler_.thread({1, 1, assembler_.string("prog"), kernel_thread});
-    assembler_.sample({.stack = stack, .event = event_, .thread = thread, .count = count, .value = count});
+    assembler_.sample({.stack = stack,
+                       .event = event_,
+                       .thread = thread,
+                       .count = count,
+                       .value = count,
+                       .walk_end = static_cast<uint8_t>(end)});
     return *this;
+  }
+  // A stack that was walked by call-frame rules.
+  Case& walked(uint64_t count, const std::vector<Part>& parts, tephra_walk_end end) {
+    return add(count, parts, false, end);
   }
   // `count` samples without fault.
   Case& good(uint64_t count) { return add(count, {kStart, kWork}); }
@@ -190,6 +200,59 @@ TEST(Verdict, GradesChangeAtTheLimits) {
               return one.judge();
             }),
             expected);
+}
+
+TEST(Verdict, AWalkThatReachedTheOutermostFrameIsWhole) {
+  const auto verdict = Case("stack copies").walked(3, {kWork}, TEPHRA_WALK_OUTERMOST).judge();
+  EXPECT_EQ(verdict.stacks_rooted, 1);
+  EXPECT_TRUE(verdict.stack_ends.empty());
+  EXPECT_TRUE(verdict.reasons.empty());
+  // One that ended where there is no caller anyway, for want of bytes.
+  EXPECT_EQ(Case("stack copies").walked(3, {kStart, kWork}, TEPHRA_WALK_COPY_END).judge().stacks_rooted, 1);
+}
+
+TEST(Verdict, WalksThatEndEarlyAreCountedByReasonAndModule) {
+  const auto verdict = Case("stack copies")
+                           .walked(6, {kStart, kWork}, TEPHRA_WALK_OUTERMOST)
+                           .walked(3, {kWork}, TEPHRA_WALK_COPY_END)
+                           .walked(1, {kWork, kWork}, TEPHRA_WALK_NO_FILE)
+                           .judge();
+  EXPECT_DOUBLE_EQ(verdict.stacks_rooted, 0.6);
+  EXPECT_EQ(verdict.reasons.at("stack_copy_too_short"), 3u);
+  EXPECT_EQ(verdict.reasons.at("walk_no_file"), 1u);
+  EXPECT_EQ(verdict.reasons.at("root_not_reached"), 4u);
+  ASSERT_EQ(verdict.stack_ends.size(), 2u);
+  EXPECT_EQ(verdict.stack_ends[0].module, "some.so");
+  EXPECT_EQ(verdict.stack_ends[0].reason, "stack_copy_too_short");
+  EXPECT_EQ(verdict.stack_ends[0].samples, 3u);
+  EXPECT_TRUE(advises(verdict, "Record a larger copy"));
+  EXPECT_TRUE(advises(verdict, "where the files that ran are"));
+  EXPECT_FALSE(advises(verdict, "-fno-omit-frame-pointer"));
+  EXPECT_NE(details(verdict).find("in some.so: stack_copy_too_short"), std::string::npos);
+}
+
+TEST(Verdict, EveryEndOfAWalkHasAReasonAndAdvice) {
+  for (int end = TEPHRA_WALK_DEPTH; end <= TEPHRA_WALK_COPY_END; ++end) {
+    SCOPED_TRACE(end);
+    const auto verdict = Case("stack copies").walked(10, {kWork}, static_cast<tephra_walk_end>(end)).judge();
+    EXPECT_EQ(verdict.grade, Grade::kPoor);
+    ASSERT_EQ(verdict.stack_ends.size(), 1u);
+    EXPECT_EQ(verdict.reasons.at(verdict.stack_ends[0].reason), 10u);
+    ASSERT_FALSE(verdict.advice.empty());
+    EXPECT_NE(verdict.advice[0].problem.find("100 % of samples"), std::string::npos);
+  }
+}
+
+// What frame pointers may hide, a walk does not.
+TEST(Verdict, WalkedStacksLackNoCallers) {
+  Part unsure = kWork;
+  unsure.facts = model::kFrameNotSetUp;
+  for (const char* engine : {"stack copies", "call-frame tables in the kernel"}) {
+    const auto verdict = Case(engine).walked(3, {kStart, unsure, unsure}, TEPHRA_WALK_OUTERMOST).judge();
+    EXPECT_EQ(verdict.caller_unsure, 0u);
+    EXPECT_FALSE(verdict.reasons.contains("caller_without_frame"));
+    EXPECT_EQ(verdict.grade, Grade::kGood);
+  }
 }
 
 TEST(Verdict, EveryFaultHasItsAdvice) {

@@ -25,7 +25,11 @@ enum {
 };
 
 enum bpf_map_type {
+  BPF_MAP_TYPE_HASH = 1,
+  BPF_MAP_TYPE_ARRAY = 2,
+  BPF_MAP_TYPE_PERCPU_ARRAY = 6,
   BPF_MAP_TYPE_LRU_HASH = 9,
+  BPF_MAP_TYPE_ARRAY_OF_MAPS = 12,
   BPF_MAP_TYPE_RINGBUF = 27,
   BPF_MAP_TYPE_TASK_STORAGE = 29,
 };
@@ -34,6 +38,52 @@ enum {
   BPF_ANY = 0,
   BPF_F_NO_PREALLOC = 1,
   BPF_LOCAL_STORAGE_GET_F_CREATE = 1,
+  BPF_RB_NO_WAKEUP = 1,
+  BPF_RB_FORCE_WAKEUP = 2,
+  BPF_RB_AVAIL_DATA = 0,
+  BPF_F_MMAPABLE = 1 << 10,
+  BPF_F_INNER_MAP = 1 << 12,
+};
+
+/* The layouts of registers and of what a program on an event gets are part of the kernel's interface: they are read as
+ * they stand here. */
+#if defined(__TARGET_ARCH_arm64)
+struct tephra_registers {
+  __u64 regs[31];
+  __u64 sp;
+  __u64 pc;
+  __u64 pstate;
+};
+#else
+struct tephra_registers {
+  __u64 r15;
+  __u64 r14;
+  __u64 r13;
+  __u64 r12;
+  __u64 bp;
+  __u64 bx;
+  __u64 r11;
+  __u64 r10;
+  __u64 r9;
+  __u64 r8;
+  __u64 ax;
+  __u64 cx;
+  __u64 dx;
+  __u64 si;
+  __u64 di;
+  __u64 orig_ax;
+  __u64 ip;
+  __u64 cs;
+  __u64 flags;
+  __u64 sp;
+  __u64 ss;
+};
+#endif
+
+struct bpf_perf_event_data {
+  struct tephra_registers regs;
+  __u64 sample_period;
+  __u64 addr;
 };
 
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
@@ -55,8 +105,35 @@ struct sched_entity {
   struct cfs_rq* cfs_rq;
 };
 
+struct mm_struct {
+  unsigned long start_code;
+  unsigned long start_stack;
+};
+
+struct ns_common {
+  unsigned int inum;
+};
+
+struct pid_namespace {
+  struct ns_common ns;
+};
+
+struct upid {
+  int nr;
+  struct pid_namespace* ns;
+};
+
+struct pid {
+  unsigned int level;
+  struct upid numbers[1];
+};
+
 struct task_struct {
   unsigned int __state;
+  unsigned int flags;
+  struct mm_struct* mm;
+  struct task_struct* group_leader;
+  struct pid* thread_pid;
   int pid;
   int tgid;
   char comm[16];

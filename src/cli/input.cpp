@@ -12,6 +12,8 @@
 #include "cli/command.h"
 #include "cli/source_options.h"
 #include "formats/format.h"
+#include "symbols/file_finder.h"
+#include "unwind/offline_unwinder.h"
 
 namespace tephra::cli {
 namespace {
@@ -103,6 +105,7 @@ base::Error no_samples(const InputOptions& options, const model::Profile& profil
 }
 
 void declare_names(CLI::App& parser, symbols::Options& symbols) {
+  symbols.cache = base::DiskCache::of_user();
   parser.add_flag_callback(
       "--no-inline", [&] { symbols.inlines = false; }, "do not show inlined functions");
   parser.add_flag_callback(
@@ -142,16 +145,33 @@ void InputOptions::declare(CLI::App& parser) {
       "--own", [this] { keep_own = true; }, "keep samples of the tephra that recorded");
   parser.add_flag_callback(
       "--no-own", [this] { keep_own = false; }, "count samples of the tephra that recorded, but leave them out");
+  parser.add_flag(
+      "--stitch-lbr", stitch_lbr,
+      "recordings of --call-graph lbr: where the processor's record of calls was full,\ngo on with what the "
+      "thread's sample before held");
   parser.add_flag("--strict", strict, "exit with status 3 unless the verdict is good");
   parser.add_flag("-q,--quiet", quiet, "do not print the verdict");
   parser.add_flag("-v,--verbose", verbose, "print the verdict in full");
 }
+
+struct StackUnwinding::Parts {
+  symbols::FileFinder files;
+  base::DiskCache cache = base::DiskCache::of_user();
+  unwind::TableStore tables{files, cache};
+  unwind::OfflineUnwinder unwinder{tables};
+};
+
+StackUnwinding::StackUnwinding() : parts_(std::make_unique<Parts>()) {}
+StackUnwinding::~StackUnwinding() = default;
+
+void StackUnwinding::serve(stream::BuildOptions& build) { build.unwinder = &parts_->unwinder; }
 
 base::Result<stream::BuildOptions> build_options(const InputOptions& options) {
   stream::BuildOptions build = options.build;
   TEPHRA_CHECK_OK(apply_time(options.time, build.filter));
   build.filter.keep_idle = options.keep_idle;
   build.filter.keep_own = options.keep_own;
+  build.stitch_branches = options.stitch_lbr;
   if (!options.event.empty()) build.filter.events = {options.event};
   return build;
 }
@@ -159,6 +179,8 @@ base::Result<stream::BuildOptions> build_options(const InputOptions& options) {
 base::Result<Input> load(const InputOptions& options) {
   TEPHRA_TRY(const auto content, base::FileContent::open(options.path));
   TEPHRA_TRY(stream::BuildOptions build, build_options(options));
+  StackUnwinding unwinding;
+  unwinding.serve(build);
   build.done_with = [&](base::Bytes part) { content.forget(part); };
   TEPHRA_TRY(auto profile, formats::read_profile(content.bytes(), options.path, build));
   if (model::totals(profile).count == 0) return no_samples(options, profile);
@@ -177,8 +199,8 @@ int conclude(const InputOptions& options, const analysis::Verdict& verdict, Verd
   const bool refused = options.strict && verdict.grade != analysis::Grade::kGood;
   if (options.verbose) {
     fmt::print(stderr, "{}\n", analysis::details(verdict));
-    if (const std::string refused = refused_sources(options.symbols); !refused.empty()) {
-      fmt::print(stderr, "files that were found and not used for names:{}\n", refused);
+    if (const std::string files = refused_sources(options.symbols); !files.empty()) {
+      fmt::print(stderr, "files that were found and not used for names:{}\n", files);
     }
   } else if (refused || (!options.quiet && shown == VerdictShown::kNo)) {
     fmt::print(stderr, "{}\n", analysis::one_line(verdict));

@@ -2,6 +2,7 @@
 
 #include <CLI/CLI.hpp>
 
+#include <memory>
 #include <string>
 
 #include "analysis/verdict.h"
@@ -18,16 +19,17 @@ struct InputOptions {
   std::string path;  // "-" is standard input; default "perf.data"
   stream::BuildOptions build;
   symbols::Options symbols;
-  std::string event;       // --event-filter; empty: the first event that has samples
-  std::string time;        // --time BEGIN,END in seconds, each may be empty
-  bool keep_idle = false;  // samples of the idle task, which are else counted and left out
-  bool keep_own = false;   // samples of the recorder itself, likewise
+  std::string event;        // --event-filter; empty: the first event that has samples
+  std::string time;         // --time BEGIN,END in seconds, each may be empty
+  bool keep_idle = false;   // samples of the idle task, which are else counted and left out
+  bool keep_own = false;    // samples of the recorder itself, likewise
+  bool stitch_lbr = false;  // lengthen branch records by those of the sample before
   bool strict = false;
   bool quiet = false;
   bool verbose = false;
 
   // Declares -i/FILE, --no-inline, --no-demangle, --full-names, --pid, --tid, --comm, --cpu, --time, --event-filter,
-  // --idle, --own, --strict, -q, -v.
+  // --idle, --own, --stitch-lbr, --strict, -q, -v.
   void declare(CLI::App& parser);
 };
 
@@ -40,6 +42,19 @@ base::Error no_samples(const InputOptions& options, const model::Profile& profil
 struct Input {
   model::Profile profile;  // symbolized, of one event
   analysis::Verdict verdict;
+};
+
+// What unwinds copies of stacks while a recording is read: finds files, keeps their call-frame tables.
+class StackUnwinding {
+ public:
+  StackUnwinding();
+  ~StackUnwinding();
+  // Lets `build` unwind with it, for as long as this lives.
+  void serve(stream::BuildOptions& build);
+
+ private:
+  struct Parts;
+  std::unique_ptr<Parts> parts_;
 };
 
 // What load() reads with: the filters of `options.build`, and those kept as text.

@@ -109,6 +109,8 @@ void name_kernel_addresses(const std::vector<uint64_t>& addresses, const model::
 base::Result<int> print_samples(const ScriptArguments& arguments, const stream::Recording& recording) {
   TEPHRA_TRY(stream::BuildOptions build, build_options(arguments.input));
   build.keep_every_sample = true;
+  StackUnwinding unwinding;
+  unwinding.serve(build);
   views::ScriptOptions options = arguments.script;
   TEPHRA_TRY(options.fields, views::select_script_fields(recording, arguments.fields, options.call_chains));
   TEPHRA_TRY(auto formats, stream::TracepointFormats::parse(recording.tracing_data));

@@ -113,8 +113,11 @@ BpfRing::~BpfRing() { ring_buffer__free(static_cast<ring_buffer*>(ring_)); }
 
 int BpfRing::fd() const { return ring_buffer__epoll_fd(static_cast<ring_buffer*>(ring_)); }
 
-// ring_buffer__consume would leave the descriptor's readiness as it is; this takes both.
-void BpfRing::consume() { ring_buffer__poll(static_cast<ring_buffer*>(ring_), 0); }
+// Consuming leaves the descriptor's readiness as it is, and polling sees records only that came with a wake-up.
+void BpfRing::consume() {
+  ring_buffer__consume(static_cast<ring_buffer*>(ring_));
+  ring_buffer__poll(static_cast<ring_buffer*>(ring_), 0);
+}
 
 #else
 

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "model/build_id.h"
@@ -117,15 +118,22 @@ struct Samples {
   std::vector<uint64_t> value;
   std::vector<uint64_t> time;
   std::vector<int32_t> cpu;
+  std::vector<uint8_t> walk_end;  // enum tephra_walk_end, how a walk by call-frame rules ended; empty: none was walked
 
   size_t size() const { return stack.size(); }
 };
 
+// How stacks were taken, as RecordingFacts::engine says it.
+inline constexpr std::string_view kEngineFramePointers = "frame pointers";
+inline constexpr std::string_view kEngineStackCopies = "stack copies";
+inline constexpr std::string_view kEngineInKernel = "call-frame tables in the kernel";
+inline constexpr std::string_view kEngineBranches = "branch records";
+
 // Facts about the recording as a whole. Empty or zero where unknown.
 struct RecordingFacts {
-  std::string format;       // "perf.data", "folded"
-  std::string engine;       // how stacks were taken: "frame pointers", "stack copies", "none", "imported"
-  std::string clock;        // the clock of Samples::time
+  std::string format;  // "perf.data", "folded"
+  std::string engine;  // how stacks were taken: one of kEngine…, or "none", or "imported"
+  std::string clock;   // the clock of Samples::time
   std::string host;
   std::string os_release;
   std::string arch;

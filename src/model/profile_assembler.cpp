@@ -19,8 +19,8 @@ ProfileAssembler::ProfileAssembler() {
 }
 
 template <class Row, class RowId>
-RowId ProfileAssembler::intern(Table<Row, RowId>& table, std::unordered_multimap<uint64_t, RowId>& index,
-                               uint64_t hash, const Row& row) {
+RowId ProfileAssembler::intern(Table<Row, RowId>& table, std::unordered_multimap<uint64_t, RowId>& index, uint64_t hash,
+                               const Row& row) {
   const auto [begin, end] = index.equal_range(hash);
   for (auto at = begin; at != end; ++at) {
     if (table[at->second] == row) return at->second;
@@ -73,6 +73,7 @@ void ProfileAssembler::sample(const Sample& row) {
   samples.value.push_back(row.value);
   if (row.time) samples.time.push_back(*row.time);
   if (row.cpu) samples.cpu.push_back(*row.cpu);
+  if (row.walk_end) samples.walk_end.push_back(*row.walk_end);
 }
 
 Profile ProfileAssembler::finish() && { return std::move(profile_); }

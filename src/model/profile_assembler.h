@@ -29,8 +29,9 @@ class ProfileAssembler {
     ThreadId thread;
     uint64_t count = 1;
     uint64_t value = 0;
-    std::optional<uint64_t> time;  // kept for all samples or for none
-    std::optional<int32_t> cpu;    // likewise
+    std::optional<uint64_t> time;     // kept for all samples or for none
+    std::optional<int32_t> cpu;       // likewise
+    std::optional<uint8_t> walk_end;  // likewise
   };
   // Appends a row; the caller merges equal samples where that matters.
   void sample(const Sample& row);

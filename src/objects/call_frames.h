@@ -4,6 +4,8 @@
 #include <optional>
 #include <vector>
 
+#include "objects/cfi_program.h"
+#include "objects/cfi_section.h"
 #include "objects/elf_file.h"
 
 namespace tephra::objects {
@@ -26,47 +28,20 @@ class CallFrames {
   std::optional<Facts> find(uint64_t address) const;
 
  private:
-  // A section of call-frame information.
-  struct Source {
-    base::Bytes content;
-    uint64_t address = 0;
-    bool is_eh_frame = true;
-    bool is_64bit = true;
-  };
-  // The rules common to several functions.
-  struct Common {
-    uint64_t code_alignment = 1;
-    uint64_t return_register = 0;
-    uint8_t pointer_encoding = 0;
-    bool has_augmentation = false;
-    base::Bytes instructions;
-  };
-  struct Description {
-    uint64_t begin = 0;
-    uint64_t end = 0;
-    Common common;
-    base::Bytes instructions;
-  };
   struct IndexRow {
     uint64_t begin;
     uint64_t end;
-    uint64_t offset;  // in the source
+    uint64_t offset;  // in the section
   };
-  class Rules;
 
-  void use_header(const ElfFile& elf);
   void index_all();
   std::optional<uint64_t> search_header(uint64_t address) const;
   std::optional<uint64_t> search_index(uint64_t address) const;
-  std::optional<Description> describe(uint64_t offset) const;
-  std::optional<Common> read_common(uint64_t offset) const;
-  std::optional<uint64_t> read_pointer(base::ByteReader& reader, uint8_t encoding, uint64_t reader_start) const;
 
-  Source source_;
-  uint64_t frame_register_ = 0;
-  // The sorted table of .eh_frame_hdr: pairs of offsets from its address. Empty: the index is used.
-  base::Bytes header_table_;
-  uint64_t header_address_ = 0;
+  CfiSection section_;
+  CfiRegisters registers_;
+  // Used unless empty; else the index is.
+  EhFrameHeader header_;
   std::vector<IndexRow> index_;
 };
 

@@ -1,7 +1,6 @@
 #include "objects/debug_files.h"
 
 #include "objects/elf_file.h"
-#include "objects/split_dwarf.h"
 
 namespace tephra::objects {
 namespace {
@@ -18,7 +17,7 @@ DebugFiles::DebugFiles(base::Bytes elf_file, DebugSources* sources) : unpacked_(
   if (image_.empty()) return;
   if (sources != nullptr) {
     joined_ = join_split_units(image_, *sources);
-    if (!joined_.bytes().empty()) image_ = joined_.bytes();
+    if (!joined_.image.bytes().empty()) image_ = joined_.image.bytes();
   }
   if (!refers_to_alternate(elf_file)) return;
   if (sources != nullptr) unpacked_alternate_ = DebugImage(sources->alternate());

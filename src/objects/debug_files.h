@@ -4,6 +4,7 @@
 #include "objects/debug_image.h"
 #include "objects/debug_sources.h"
 #include "objects/section_image.h"
+#include "objects/split_dwarf.h"
 
 namespace tephra::objects {
 
@@ -19,10 +20,12 @@ class DebugFiles {
   base::Bytes image() const { return image_; }
   // What dwz moved out: an ELF file in memory whenever `image` refers to one, though maybe one that holds nothing.
   base::Bytes alternate() const { return alternate_; }
+  // Whether units are in files of their own, or are missing because such a file is.
+  bool has_loose_parts() const { return joined_.loose; }
 
  private:
   DebugImage unpacked_;
-  SectionImage joined_;
+  JoinedUnits joined_;
   DebugImage unpacked_alternate_;
   SectionImage nothing_;
   base::Bytes image_;

@@ -1,62 +1,77 @@
 #include "objects/debug_info.h"
 
 #include <dwarf.h>
-#include <elfutils/libdw.h>
 
 #include <algorithm>
+#include <map>
+#include <mutex>
 #include <optional>
 #include <unordered_map>
+#include <unordered_set>
 
+#include "base/parallel.h"
 #include "objects/debug_files.h"
+#include "objects/debug_index.h"
 #include "objects/debug_unit.h"
 #include "objects/dwarf_handle.h"
 
 namespace tephra::objects {
 namespace {
 
-class LibdwInfo : public DebugInfo {
- public:
-  LibdwInfo(std::unique_ptr<DebugFiles> files, DwarfHandle handle)
-      : files_(std::move(files)), handle_(std::move(handle)), dwarf_(handle_.get()) {
-    index_units();
-  }
+using Range = DebugIndex::Range;
 
-  void find(uint64_t address, std::vector<Level>& levels) override {
-    levels.clear();
-    const auto after = std::upper_bound(ranges_.begin(), ranges_.end(), address,
-                                        [](uint64_t wanted, const Range& range) { return wanted < range.begin; });
-    // Ranges of units seldom overlap, so the nearest few decide.
-    for (auto at = after; at != ranges_.begin() && after - at < 4;) {
-      --at;
-      if (address >= at->end) continue;
-      unit(at->unit).find(address, levels);
-      if (!levels.empty()) return;
+// Handles of libdw over one image, each used by one thread at a time.
+class DwarfPool {
+ public:
+  DwarfPool(base::Bytes file, DebugSources* sources) : files_(file, sources) {}
+
+  uint64_t image_size() const { return files_.image().size(); }
+  bool has_loose_parts() const { return files_.has_loose_parts(); }
+
+  std::optional<DwarfHandle> take() {
+    {
+      const std::lock_guard lock(mutex_);
+      if (!idle_.empty()) {
+        DwarfHandle handle = std::move(idle_.back());
+        idle_.pop_back();
+        return handle;
+      }
     }
+    return DwarfHandle::open(files_.image(), files_.alternate());
   }
+  void give_back(DwarfHandle handle) {
+    const std::lock_guard lock(mutex_);
+    idle_.push_back(std::move(handle));
+  }
+  // Frees what libdw keeps of the units it has read.
+  void close() { idle_.clear(); }
 
  private:
-  struct Range {
-    uint64_t begin;
-    uint64_t end;
-    Dwarf_Off unit;  // the offset of its root entry
-  };
+  DebugFiles files_;  // outlives the handles
+  std::mutex mutex_;
+  std::vector<DwarfHandle> idle_;
+};
 
-  // .debug_aranges tells the ranges of most units without reading them; the others are asked themselves.
-  void index_units() {
-    std::unordered_map<Dwarf_Off, bool> listed;
-    add_listed_ranges(listed);
+// Finds where the code of each unit is.
+class UnitRanges {
+ public:
+  explicit UnitRanges(Dwarf* dwarf) : dwarf_(dwarf) {
+    add_listed();
     Dwarf_CU* cu = nullptr;
     Dwarf_Die root;
     uint8_t kind = 0;
-    while (::dwarf_get_units(dwarf_, cu, &cu, nullptr, &kind, &root, nullptr) == 0) {
+    while (::dwarf_get_units(dwarf, cu, &cu, nullptr, &kind, &root, nullptr) == 0) {
       if (kind != DW_UT_compile && kind != DW_UT_skeleton) continue;
-      if (listed.contains(::dwarf_dieoffset(&root))) continue;
-      add_own_ranges(root);
+      if (!listed_.contains(::dwarf_dieoffset(&root))) add_own(root);
     }
-    std::sort(ranges_.begin(), ranges_.end(), [](const Range& a, const Range& b) { return a.begin < b.begin; });
   }
 
-  void add_listed_ranges(std::unordered_map<Dwarf_Off, bool>& listed) {
+  std::vector<Range> ranges;
+  std::vector<uint64_t> silent;  // units that do not say where their code is: only their functions do
+
+ private:
+  // .debug_aranges tells the ranges of most units without reading them; the others are asked themselves.
+  void add_listed() {
     Dwarf_Aranges* table = nullptr;
     size_t count = 0;
     if (::dwarf_getaranges(dwarf_, &table, &count) != 0) return;
@@ -67,40 +82,168 @@ class LibdwInfo : public DebugInfo {
       Dwarf_Arange* row = ::dwarf_onearange(table, i);
       if (row == nullptr || ::dwarf_getarangeinfo(row, &begin, &length, &root) != 0) continue;
       if (length == 0 || begin + length < begin) continue;
-      listed[root] = true;
-      ranges_.push_back({begin, begin + length, root});
+      listed_.insert(root);
+      ranges.push_back({begin, begin + length, root});
     }
   }
 
-  void add_own_ranges(Dwarf_Die& root) {
-    const size_t before = ranges_.size();
+  void add_own(Dwarf_Die& root) {
+    const size_t before = ranges.size();
     const Dwarf_Off offset = ::dwarf_dieoffset(&root);
-    for_each_range(root, [&](uint64_t begin, uint64_t end) { ranges_.push_back({begin, end, offset}); });
-    if (ranges_.size() > before) return;
-    // The unit does not say where its code is: only its functions do.
-    for (const auto& [begin, end] : unit(offset).code_ranges()) ranges_.push_back({begin, end, offset});
+    for_each_range(root, [&](uint64_t begin, uint64_t end) { ranges.push_back({begin, end, offset}); });
+    if (ranges.size() == before) silent.push_back(offset);
   }
 
-  DebugUnit& unit(Dwarf_Off offset) {
-    const auto [at, fresh] = units_.try_emplace(offset);
-    if (fresh) at->second.emplace(dwarf_, offset);
-    return *at->second;
-  }
-
-  std::unique_ptr<DebugFiles> files_;  // outlives the handle
-  DwarfHandle handle_;
   Dwarf* dwarf_;
-  std::vector<Range> ranges_;
-  std::unordered_map<Dwarf_Off, std::optional<DebugUnit>> units_;
+  std::unordered_set<Dwarf_Off> listed_;
+};
+
+// Where the functions of a unit are.
+void add_code_ranges(const UnitTables& tables, uint64_t root, std::vector<Range>& ranges) {
+  const size_t first = ranges.size();
+  for (size_t i = 0; i + 1 < tables.segment_begins.size(); ++i) {
+    if (tables.segment_nodes[i] == UnitTables::kNone) continue;
+    const uint64_t begin = tables.segment_begins[i];
+    if (ranges.size() > first && ranges.back().end == begin) {
+      ranges.back().end = tables.segment_begins[i + 1];
+    } else {
+      ranges.push_back({begin, tables.segment_begins[i + 1], root});
+    }
+  }
+}
+
+class IndexedDebugInfo : public DebugInfo {
+ public:
+  IndexedDebugInfo(base::Bytes file, base::Bytes stored, DebugSources* sources)
+      : file_(file), sources_(sources), index_(stored) {
+    if (index_.empty()) {
+      read_ranges();
+      ranges_ = own_ranges_;
+    } else {
+      ranges_ = index_.ranges();
+    }
+  }
+
+  bool empty() const { return index_.empty() && !readable_; }
+
+  void prepare(std::span<const uint64_t> addresses) override {
+    std::vector<uint64_t> missing;
+    for (const uint64_t address : addresses) {
+      for_each_candidate(address, [&](uint64_t root) {
+        if (!known(root)) missing.push_back(root);
+        return true;  // the next ones are needed only where this one has nothing to say
+      });
+    }
+    std::sort(missing.begin(), missing.end());
+    missing.erase(std::unique(missing.begin(), missing.end()), missing.end());
+    read_units(std::move(missing));
+    // The tables hold all that is needed of them.
+    if (pool_) pool_->close();
+  }
+
+  void find(uint64_t address, std::vector<Level>& levels) override {
+    levels.clear();
+    for_each_candidate(address, [&](uint64_t root) {
+      unit(root).find(address, levels);
+      return !levels.empty();
+    });
+  }
+
+  std::string updated_index() const override {
+    // Files of single units come and go unnoticed.
+    if (fresh_.empty() || (pool_ && pool_->has_loose_parts())) return {};
+    std::map<uint64_t, UnitTables> units;
+    index_.for_each_unit([&](uint64_t root, const UnitTables& tables) { units.emplace(root, tables); });
+    for (const auto& [root, tables] : fresh_) units.insert_or_assign(root, tables->view());
+    return DebugIndex::store(ranges_, units);
+  }
+
+ private:
+  // Calls visit(root) for the units that may hold an address, the likeliest first, until it returns true.
+  template <class Visit>
+  void for_each_candidate(uint64_t address, Visit visit) const {
+    const auto after = std::upper_bound(ranges_.begin(), ranges_.end(), address,
+                                        [](uint64_t wanted, const Range& range) { return wanted < range.begin; });
+    // Ranges of units seldom overlap, so the nearest few decide.
+    for (auto at = after; at != ranges_.begin() && after - at < 4;) {
+      --at;
+      if (address < at->end && visit(at->unit)) return;
+    }
+  }
+
+  bool known(uint64_t root) {
+    if (units_.contains(root)) return true;
+    const auto stored = index_.unit(root);
+    if (stored) units_.emplace(root, *stored);
+    return stored.has_value();
+  }
+
+  const UnitTables& unit(uint64_t root) {
+    if (!known(root)) read_units({root});
+    return units_[root];
+  }
+
+  DwarfPool& pool() {
+    if (!pool_) pool_ = std::make_unique<DwarfPool>(file_, sources_);
+    return *pool_;
+  }
+
+  void read_ranges() {
+    auto dwarf = pool().take();
+    if (!dwarf) return;
+    readable_ = true;
+    UnitRanges found(dwarf->get());
+    pool().give_back(std::move(*dwarf));
+    own_ranges_ = std::move(found.ranges);
+    read_units(found.silent);
+    for (const uint64_t root : found.silent) add_code_ranges(units_[root], root, own_ranges_);
+    std::sort(own_ranges_.begin(), own_ranges_.end(), [](const Range& a, const Range& b) { return a.begin < b.begin; });
+  }
+
+  // Reads units, the longest first, so that the threads end together.
+  void read_units(std::vector<uint64_t> roots) {
+    if (roots.empty()) return;
+    pool();
+    std::sort(roots.begin(), roots.end());
+    std::vector<std::pair<uint64_t, uint64_t>> by_size;  // as far as the next one shows
+    for (size_t i = 0; i < roots.size(); ++i) {
+      by_size.emplace_back(i + 1 < roots.size() ? roots[i + 1] - roots[i] : UINT64_MAX, roots[i]);
+    }
+    std::sort(by_size.begin(), by_size.end(), std::greater<>());
+    std::vector<std::unique_ptr<OwnedUnitTables>> read(roots.size());
+    base::parallel_for(roots.size(), [&](size_t i) { read[i] = read_unit(by_size[i].second); });
+    for (size_t i = 0; i < roots.size(); ++i) {
+      const uint64_t root = by_size[i].second;
+      units_.insert_or_assign(root, read[i] ? read[i]->view() : UnitTables{});
+      if (read[i]) fresh_.insert_or_assign(root, std::move(read[i]));
+    }
+  }
+
+  std::unique_ptr<OwnedUnitTables> read_unit(uint64_t root) {
+    auto dwarf = pool_->take();
+    if (!dwarf) return nullptr;
+    auto tables = std::make_unique<OwnedUnitTables>(DebugUnit(dwarf->get(), root, pool_->image_size()).take());
+    pool_->give_back(std::move(*dwarf));
+    return tables;
+  }
+
+  base::Bytes file_;
+  DebugSources* sources_;
+  DebugIndex index_;
+  bool readable_ = false;
+  std::unique_ptr<DwarfPool> pool_;  // made when the file itself is needed
+  std::vector<Range> own_ranges_;
+  std::span<const Range> ranges_;
+  std::unordered_map<uint64_t, UnitTables> units_;  // by root entry: those that were asked for
+  std::unordered_map<uint64_t, std::unique_ptr<OwnedUnitTables>> fresh_;
 };
 
 }  // namespace
 
-std::unique_ptr<DebugInfo> DebugInfo::open(base::Bytes elf_file, DebugSources* sources) {
-  auto files = std::make_unique<DebugFiles>(elf_file, sources);
-  auto handle = DwarfHandle::open(files->image(), files->alternate());
-  if (!handle) return nullptr;
-  return std::make_unique<LibdwInfo>(std::move(files), std::move(*handle));
+std::unique_ptr<DebugInfo> DebugInfo::open(base::Bytes file, base::Bytes stored, DebugSources* sources) {
+  auto info = std::make_unique<IndexedDebugInfo>(file, stored, sources);
+  if (info->empty()) return nullptr;
+  return info;
 }
 
 }  // namespace tephra::objects

@@ -2,6 +2,8 @@
 
 #include <cstdint>
 #include <memory>
+#include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -12,7 +14,8 @@ namespace tephra::objects {
 
 // DWARF as a table from addresses to source lines and inlined calls. Each compile unit is flattened once, when the
 // first of its addresses is asked for: into segments of code with equal inline chains and into sorted line rows, both
-// found by binary search. Not thread-safe; several objects over the same bytes are independent.
+// found by binary search. What was flattened can be stored and given to a later object, which then reads the file only
+// for units that nobody asked for before. Not thread-safe; several objects over the same bytes are independent.
 class DebugInfo {
  public:
   // One function at an address, and where in it.
@@ -22,15 +25,23 @@ class DebugInfo {
     uint32_t line = 0;
   };
 
-  // The debug information of an ELF file whose bytes must outlive the object, as must `sources`, which gets the other
-  // files that it is spread over. Null when there is none that can be read.
-  static std::unique_ptr<DebugInfo> open(base::Bytes elf_file, DebugSources* sources = nullptr);
+  // The debug information of an ELF file. Null when there is none that can be read. `stored` is what updated_index() of
+  // an earlier object over the same file and the same other files returned, or nothing; bytes of any other origin do no
+  // harm but give wrong answers. `sources` gets the other files that the debug information is spread over. All must
+  // outlive the object.
+  static std::unique_ptr<DebugInfo> open(base::Bytes elf_file, base::Bytes stored = {},
+                                         DebugSources* sources = nullptr);
   virtual ~DebugInfo() = default;
 
+  // Reads what find() will need for these addresses, by several threads. Asking without it gives the same answers.
+  virtual void prepare(std::span<const uint64_t> addresses) = 0;
   // Replaces `levels` by those of an address as linked: the function that holds the code, then those inlined into it,
   // outer before inner. Empty when no compile unit covers the address; one level without a function when only its line
   // is known. Texts stay valid while the object lives.
   virtual void find(uint64_t address, std::vector<Level>& levels) = 0;
+
+  // Everything in `stored` and what was read since; empty when nothing was.
+  virtual std::string updated_index() const = 0;
 };
 
 }  // namespace tephra::objects

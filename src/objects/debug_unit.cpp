@@ -3,15 +3,21 @@
 #include <dwarf.h>
 
 #include <algorithm>
+#include <functional>
 #include <string>
 
 #include "objects/demangle.h"
+#include "objects/type_names.h"
 
 namespace tephra::objects {
 namespace {
 
 // Deeper than any compiler nests; bounds the recursion on hostile input.
 constexpr uint32_t kDeepest = 256;
+// How many names may need the name of another function in turn: a lambda in a lambda in a function …
+constexpr uint32_t kDeepestName = 32;
+constexpr size_t kLongestScopes = 16 << 10;
+constexpr uint64_t kLeastBudget = 1 << 16;
 
 bool is_c(int language) {
   switch (language) {
@@ -68,17 +74,6 @@ int collect(Dwarf_Attribute* attribute, void* opaque) {
   return DWARF_CB_OK;
 }
 
-// Whether a function has parameters that its source names, not only the object it is called on.
-bool takes_parameters(Dwarf_Die function) {
-  Dwarf_Die child;
-  if (::dwarf_child(&function, &child) != 0) return false;
-  do {
-    const bool hidden = ::dwarf_hasattr(&child, DW_AT_artificial) != 0;
-    if (::dwarf_tag(&child) == DW_TAG_formal_parameter && !hidden) return true;
-  } while (::dwarf_siblingof(&child, &child) == 0);
-  return false;
-}
-
 bool is_unnamed_type(Dwarf_Die& entry) {
   const int tag = ::dwarf_tag(&entry);
   return (tag == DW_TAG_structure_type || tag == DW_TAG_class_type) && ::dwarf_diename(&entry) == nullptr;
@@ -86,15 +81,18 @@ bool is_unnamed_type(Dwarf_Die& entry) {
 
 }  // namespace
 
-DebugUnit::DebugUnit(Dwarf* dwarf, Dwarf_Off root_offset) : dwarf_(dwarf), root_(root_offset) {
-  Dwarf_Die root;
-  if (::dwarf_offdie(dwarf, root_offset, &root) == nullptr) return;
-  const int language = ::dwarf_srclang(&root);
+DebugUnit::DebugUnit(Dwarf* dwarf, Dwarf_Off root, uint64_t budget)
+    : dwarf_(dwarf), budget_(std::max(budget, kLeastBudget)) {
+  if (::dwarf_offdie(dwarf, root, &root_) == nullptr) return;
+  const int language = ::dwarf_srclang(&root_);
   has_scopes_ = !is_c(language);
   code_in_types_ = has_scopes_ && !is_cxx(language);
-  walk(root, kNone, 0);
+  size_t file_count = 0;
+  if (::dwarf_getsrcfiles(&root_, &files_, &file_count) != 0) file_count = 0;
+  file_names_.assign(file_count, kNone);
+  walk(root_, kNone, 0);
   flatten();
-  read_lines(root);
+  read_lines();
 }
 
 // Visits the children of `entry`.
@@ -134,24 +132,30 @@ void DebugUnit::add_code(Dwarf_Die& entry, uint32_t parent, uint32_t depth) {
   ::dwarf_getattrs(&entry, collect, &attributes, 0);
   // Abstract functions and declarations have no code, and neither has anything in them.
   if (!attributes.has_code) return;
-  Node node{::dwarf_dieoffset(&entry), parent, attributes.call_file, attributes.call_line};
+  Dwarf_Die function = entry;
   Dwarf_Die origin;
   // All inlined calls of a function share its abstract entry, and thus its name.
   const bool inlined = ::dwarf_tag(&entry) == DW_TAG_inlined_subroutine;
   if (inlined && attributes.has_origin && ::dwarf_formref_die(&attributes.origin, &origin) != nullptr) {
-    node.entry = ::dwarf_dieoffset(&origin);
+    function = origin;
   }
-  const auto index = static_cast<uint32_t>(nodes_.size());
-  nodes_.push_back(node);
-  for_each_range(entry, [&](uint64_t begin, uint64_t end) { intervals_.push_back({begin, end, index, depth}); });
+  const auto index = static_cast<uint32_t>(tables_.nodes.size());
+  const uint32_t call_file = inlined ? file_name(attributes.call_file) : 0;
+  tables_.nodes.push_back({function_name(function), parent, call_file, attributes.call_line});
+  for_each_range(entry, [&](uint64_t begin, uint64_t end) {
+    if (intervals_.size() < budget_) intervals_.push_back({begin, end, index, depth});
+  });
   walk(entry, index, depth + 1);
 }
 
 void DebugUnit::emit(uint64_t begin, uint32_t node) {
-  if (!segments_.empty() && segments_.back().begin == begin) {
-    segments_.back().node = node;
-  } else if (segments_.empty() || segments_.back().node != node) {
-    segments_.push_back({begin, node});
+  auto& begins = tables_.segment_begins;
+  auto& nodes = tables_.segment_nodes;
+  if (!begins.empty() && begins.back() == begin) {
+    nodes.back() = node;
+  } else if (begins.empty() || nodes.back() != node) {
+    begins.push_back(begin);
+    nodes.push_back(node);
   }
 }
 
@@ -177,29 +181,12 @@ void DebugUnit::flatten() {
   }
   close_until(UINT64_MAX);
   intervals_ = {};
-  segments_.shrink_to_fit();
 }
 
-std::vector<std::pair<uint64_t, uint64_t>> DebugUnit::code_ranges() const {
-  std::vector<std::pair<uint64_t, uint64_t>> ranges;
-  for (size_t i = 0; i + 1 < segments_.size(); ++i) {
-    if (segments_[i].node == kNone) continue;
-    const uint64_t begin = segments_[i].begin;
-    if (!ranges.empty() && ranges.back().second == begin) {
-      ranges.back().second = segments_[i + 1].begin;
-    } else {
-      ranges.emplace_back(begin, segments_[i + 1].begin);
-    }
-  }
-  return ranges;
-}
-
-void DebugUnit::read_lines(Dwarf_Die& root) {
-  if (::dwarf_getsrcfiles(&root, &files_, &file_count_) != 0) file_count_ = 0;
+void DebugUnit::read_lines() {
   Dwarf_Lines* table = nullptr;
   size_t count = 0;
-  if (::dwarf_getsrclines(&root, &table, &count) != 0) return;
-  lines_.reserve(count);
+  if (::dwarf_getsrclines(&root_, &table, &count) != 0) return;
   for (size_t i = 0; i < count; ++i) {
     Dwarf_Line* line = ::dwarf_onesrcline(table, i);
     Dwarf_Addr address = 0;
@@ -209,70 +196,85 @@ void DebugUnit::read_lines(Dwarf_Die& root) {
     Dwarf_Files* files = nullptr;
     if (::dwarf_lineaddr(line, &address) != 0 || ::dwarf_lineendsequence(line, &end) != 0) continue;
     if (::dwarf_lineno(line, &number) != 0 || ::dwarf_line_file(line, &files, &file) != 0) continue;
-    const LineRow row{address, end ? kNone : static_cast<uint32_t>(file), static_cast<uint32_t>(number)};
-    // Of several rows at one address the last one counts.
-    if (!lines_.empty() && lines_.back().address == address) {
-      if (!end) lines_.back() = row;
-    } else {
-      lines_.push_back(row);
-    }
+    add_line(address, end ? UnitTables::Place{kNone, 0} : UnitTables::Place{file_name(file), uint32_t(number)});
+  }
+  join_lines();
+}
+
+// Rows come in the order of addresses.
+void DebugUnit::add_line(uint64_t address, UnitTables::Place place) {
+  auto& begins = tables_.line_begins;
+  auto& places = tables_.line_places;
+  if (begins.empty() || begins.back() != address) {
+    begins.push_back(address);
+    places.push_back(place);
+  } else if (place.file != kNone) {
+    // Of several rows at one address the last one counts; but a run of code that ends where another begins says
+    // nothing.
+    places.back() = place;
   }
 }
 
-const DebugUnit::LineRow* DebugUnit::line_at(uint64_t address) const {
-  const auto after = std::upper_bound(lines_.begin(), lines_.end(), address,
-                                      [](uint64_t wanted, const LineRow& row) { return wanted < row.address; });
-  if (after == lines_.begin() || (after - 1)->file == kNone) return nullptr;
-  return &*(after - 1);
+// Compilers write a row for every statement and view; half of them repeat the line of the row before.
+void DebugUnit::join_lines() {
+  auto& begins = tables_.line_begins;
+  auto& places = tables_.line_places;
+  size_t kept = 0;
+  for (size_t i = 0; i < begins.size(); ++i) {
+    if (kept > 0 && places[kept - 1] == places[i]) continue;
+    begins[kept] = begins[i];
+    places[kept++] = places[i];
+  }
+  begins.resize(kept);
+  places.resize(kept);
 }
 
-std::string_view DebugUnit::file_name(uint32_t index) const {
-  if (index >= file_count_) return {};
-  const char* name = ::dwarf_filesrc(files_, index, nullptr, nullptr);
-  return name == nullptr ? std::string_view() : std::string_view(name);
+uint32_t DebugUnit::add_text(std::string_view text) {
+  constexpr uint64_t kMost = UINT32_MAX - 1;
+  if (text.empty() || tables_.strings.size() + text.size() + 1 > std::min(budget_, kMost)) return 0;
+  const auto at = static_cast<uint32_t>(tables_.strings.size());
+  tables_.strings.append(text).push_back('\0');
+  return at;
 }
 
-void DebugUnit::find(uint64_t address, std::vector<DebugInfo::Level>& levels) {
-  const auto after = std::upper_bound(segments_.begin(), segments_.end(), address,
-                                      [](uint64_t wanted, const Segment& segment) { return wanted < segment.begin; });
-  uint32_t node = after == segments_.begin() ? kNone : (after - 1)->node;
-  const LineRow* row = line_at(address);
-  if (node == kNone && row == nullptr) return;
-  DebugInfo::Level level;
-  if (row != nullptr) {
-    level.file = file_name(row->file);
-    level.line = row->line;
-  }
-  if (node == kNone) levels.push_back(level);
-  // From the innermost outwards: each function is at the line where the next inner one was called.
-  for (; node != kNone; node = nodes_[node].parent) {
-    level.function = function_name(nodes_[node].entry);
-    levels.push_back(level);
-    level.file = file_name(nodes_[node].call_file);
-    level.line = nodes_[node].call_line;
-  }
-  std::reverse(levels.begin(), levels.end());
-}
-
-std::string_view DebugUnit::function_name(Dwarf_Off entry) {
-  const auto [at, fresh] = names_.try_emplace(entry);
-  if (!fresh) return at->second;
-  Dwarf_Die function;
-  if (::dwarf_offdie(dwarf_, entry, &function) == nullptr) return {};
-  Dwarf_Attribute attribute;
-  const char* name = nullptr;
-  for (const unsigned kind : {DW_AT_linkage_name, DW_AT_MIPS_linkage_name}) {
-    if (name == nullptr && ::dwarf_attr_integrate(&function, kind, &attribute) != nullptr) {
-      name = ::dwarf_formstring(&attribute);
-    }
-  }
-  if (name != nullptr) {
-    at->second = name;
-  } else {
-    made_names_.push_back(qualified_name(function));
-    at->second = made_names_.back();
-  }
+uint32_t DebugUnit::add_text_of_file(const char* text) {
+  const auto [at, fresh] = texts_.try_emplace(text, 0);
+  if (fresh) at->second = add_text(text);
   return at->second;
+}
+
+uint32_t DebugUnit::file_name(uint64_t index) {
+  if (index >= file_names_.size()) return 0;
+  uint32_t& at = file_names_[index];
+  if (at == kNone) {
+    const char* name = ::dwarf_filesrc(files_, index, nullptr, nullptr);
+    at = name == nullptr ? 0 : add_text(name);
+  }
+  return at;
+}
+
+uint32_t DebugUnit::function_name(Dwarf_Die& function) {
+  // Known from the start, so that entries that refer to each other in a circle come to an end.
+  if (const auto [at, fresh] = names_.try_emplace(function.addr, 0); !fresh) return at->second;
+  const uint32_t name = read_function_name(function);
+  names_[function.addr] = name;
+  return name;
+}
+
+uint32_t DebugUnit::read_function_name(Dwarf_Die& function) {
+  Dwarf_Attribute attribute;
+  for (const unsigned kind : {DW_AT_linkage_name, DW_AT_MIPS_linkage_name}) {
+    if (::dwarf_attr_integrate(&function, kind, &attribute) == nullptr) continue;
+    if (const char* name = ::dwarf_formstring(&attribute); name != nullptr) return add_text_of_file(name);
+  }
+  return add_text(qualified_name(function));
+}
+
+const std::string& DebugUnit::function_scope(Dwarf_Die& function) {
+  if (const auto at = function_scopes_.find(function.addr); at != function_scopes_.end()) return at->second;
+  const uint32_t name = function_name(function);  // adds to the strings, so first
+  std::string scope = demangle(tables_.view().text(name)) + "::";
+  return function_scopes_[function.addr] = std::move(scope);
 }
 
 // Adds what a scope puts before a name. A function's own name has all the scopes around it.
@@ -280,7 +282,7 @@ void DebugUnit::add_scope(Dwarf_Die& holder, std::string& scopes) {
   const int tag = ::dwarf_tag(&holder);
   const char* name = ::dwarf_diename(&holder);
   if (tag == DW_TAG_subprogram) {
-    scopes = demangle(function_name(::dwarf_dieoffset(&holder))) + "::";
+    scopes = function_scope(holder);
   } else if (tag == DW_TAG_namespace && name == nullptr) {
     scopes += "(anonymous namespace)::";
   } else if (name != nullptr && tag != DW_TAG_lexical_block) {
@@ -288,12 +290,23 @@ void DebugUnit::add_scope(Dwarf_Die& holder, std::string& scopes) {
   }
 }
 
-// The name with the namespaces and types around the declaration. Entries do not know their parents, so the path is
-// found from the root; only functions without a linkage name need it.
+const std::vector<DebugUnit::Child>& DebugUnit::children_of(Dwarf_Die& entry) {
+  const auto [at, fresh] = children_.try_emplace(entry.addr);
+  Dwarf_Die child;
+  if (!fresh || ::dwarf_child(&entry, &child) != 0) return at->second;
+  uint32_t unnamed_types = 0;
+  do {
+    unnamed_types += is_unnamed_type(child);
+    at->second.push_back({child, unnamed_types});
+  } while (::dwarf_siblingof(&child, &child) == 0);
+  return at->second;
+}
+
+// The name with the namespaces and types around the declaration.
 std::string DebugUnit::qualified_name(Dwarf_Die& function) {
   const char* own = ::dwarf_diename(&function);
   std::string name = own == nullptr ? "" : own;
-  if (!has_scopes_ || name.empty()) return name;
+  if (!has_scopes_ || name.empty() || name_depth_ >= kDeepestName) return name;
   Dwarf_Die declared = function;
   Dwarf_Attribute attribute;
   for (int i = 0; i < 4; ++i) {
@@ -303,32 +316,47 @@ std::string DebugUnit::qualified_name(Dwarf_Die& function) {
     if (!refers || ::dwarf_formref_die(&attribute, &next) == nullptr) break;
     declared = next;
   }
-  const Dwarf_Off wanted = ::dwarf_dieoffset(&declared);
+  ++name_depth_;
+  const std::string scopes = scopes_of(declared);
+  --name_depth_;
+  return scopes + name;
+}
+
+// The types of parameters may be of other lambdas in turn. Each is spelled once, and one that needs itself is not.
+const std::string& DebugUnit::lambda_parameters(Dwarf_Die& function) {
+  const auto [at, fresh] = lambda_parameters_.try_emplace(function.addr, "…");
+  if (!fresh || name_depth_ >= kDeepestName || lambda_text_ > budget_) return at->second;
+  ++name_depth_;
+  std::string types = parameter_types(function, [this](Dwarf_Die& type) { return scopes_of(type); });
+  --name_depth_;
+  lambda_text_ += types.size();
+  return lambda_parameters_[function.addr] = std::move(types);
+}
+
+// Entries do not know their parents, so the way is found from the root; only functions without a linkage name need it.
+std::string DebugUnit::scopes_of(Dwarf_Die& declared) {
   std::string scopes;
   Dwarf_Die at;
-  if (::dwarf_offdie(dwarf_, root_, &at) == nullptr) return name;
-  for (uint32_t depth = 0; depth < kDeepest; ++depth) {
-    Dwarf_Die child;
-    if (::dwarf_child(&at, &child) != 0) break;
-    // The last child that does not begin after the wanted entry is it or holds it.
-    Dwarf_Die holder = child;
-    int unnamed_types = 0;
-    while (::dwarf_dieoffset(&child) <= wanted) {
-      holder = child;
-      unnamed_types += is_unnamed_type(child);
-      if (::dwarf_siblingof(&child, &child) != 0) break;
-    }
-    if (::dwarf_dieoffset(&holder) >= wanted) break;
-    if (is_unnamed_type(holder)) {
-      // The type of a lambda, in GNU spelling but for the types of its parameters.
-      scopes += "{lambda(" + std::string(takes_parameters(declared) ? "…" : "") + ")#" + std::to_string(unnamed_types) +
-                "}::";
+  // A function may be declared in another unit than the one that inlined it.
+  if (::dwarf_diecu(&declared, &at, nullptr, nullptr) == nullptr) return scopes;
+  for (uint32_t depth = 0; depth < kDeepest && scopes.size() < kLongestScopes; ++depth) {
+    const auto& children = children_of(at);
+    // The last child that does not begin after the wanted entry is it or holds it. Addresses of entries are places in
+    // the section.
+    const auto after = std::upper_bound(
+        children.begin(), children.end(), declared.addr,
+        [](const void* wanted, const Child& child) { return std::less<>()(wanted, child.entry.addr); });
+    if (after == children.begin() || (after - 1)->entry.addr == declared.addr) break;
+    Child holder = *(after - 1);
+    if (is_unnamed_type(holder.entry)) {
+      // The type of a lambda, in GNU spelling.
+      scopes += "{lambda(" + lambda_parameters(declared) + ")#" + std::to_string(holder.unnamed_types) + "}::";
     } else {
-      add_scope(holder, scopes);
+      add_scope(holder.entry, scopes);
     }
-    at = holder;
+    at = holder.entry;
   }
-  return scopes + name;
+  return scopes;
 }
 
 }  // namespace tephra::objects

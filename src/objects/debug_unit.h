@@ -3,37 +3,29 @@
 #include <elfutils/libdw.h>
 
 #include <cstdint>
-#include <deque>
 #include <string>
 #include <string_view>
 #include <unordered_map>
 #include <utility>
 #include <vector>
 
-#include "objects/debug_info.h"
+#include "objects/unit_tables.h"
 
 namespace tephra::objects {
 
-// One compile unit of DebugInfo, flattened. Names are looked up only for the functions that were found.
+// Reads one compile unit with libdw and flattens it.
 class DebugUnit {
  public:
-  // Flattens the unit whose root entry is at `root`.
-  DebugUnit(Dwarf* dwarf, Dwarf_Off root);
+  // The unit whose root entry is at `root`. `budget` bounds what is made of it, in ranges of code and in bytes of
+  // names: entries may share lists and names, so that a small hostile file could stand for endless ones. The size of
+  // the file is more than any real unit needs.
+  DebugUnit(Dwarf* dwarf, Dwarf_Off root, uint64_t budget);
 
-  void find(uint64_t address, std::vector<DebugInfo::Level>& levels);
-  // Where the functions of the unit are.
-  std::vector<std::pair<uint64_t, uint64_t>> code_ranges() const;
+  OwnedUnitTables take() && { return std::move(tables_); }
 
  private:
-  static constexpr uint32_t kNone = UINT32_MAX;
+  static constexpr uint32_t kNone = UnitTables::kNone;
 
-  // A function, or a call that was inlined into its parent.
-  struct Node {
-    Dwarf_Off entry = 0;  // that describes the function
-    uint32_t parent = kNone;
-    uint32_t call_file = 0;
-    uint32_t call_line = 0;
-  };
   // Code of a node, before flattening.
   struct Interval {
     uint64_t begin;
@@ -41,15 +33,10 @@ class DebugUnit {
     uint32_t node;
     uint32_t depth;
   };
-  // From `begin` to the next segment the innermost function is `node`.
-  struct Segment {
-    uint64_t begin;
-    uint32_t node;
-  };
-  struct LineRow {
-    uint64_t address;
-    uint32_t file;  // kNone: the end of a run of code
-    uint32_t line;
+  // An entry among its siblings, and how many types without a name come before it or are it.
+  struct Child {
+    Dwarf_Die entry;
+    uint32_t unnamed_types;
   };
 
   void walk(Dwarf_Die entry, uint32_t parent, uint32_t depth);
@@ -57,25 +44,39 @@ class DebugUnit {
   void add_code(Dwarf_Die& entry, uint32_t parent, uint32_t depth);
   void flatten();
   void emit(uint64_t begin, uint32_t node);
-  void read_lines(Dwarf_Die& root);
-  const LineRow* line_at(uint64_t address) const;
-  std::string_view file_name(uint32_t index) const;
-  std::string_view function_name(Dwarf_Off entry);
+  void read_lines();
+  void add_line(uint64_t address, UnitTables::Place place);
+  uint32_t file_name(uint64_t index);
+  void join_lines();
+  uint32_t add_text(std::string_view text);
+  uint32_t add_text_of_file(const char* text);
+
+  uint32_t function_name(Dwarf_Die& function);
+  uint32_t read_function_name(Dwarf_Die& function);
+  const std::string& function_scope(Dwarf_Die& function);
   std::string qualified_name(Dwarf_Die& function);
+  std::string scopes_of(Dwarf_Die& declared);
+  const std::string& lambda_parameters(Dwarf_Die& function);
   void add_scope(Dwarf_Die& holder, std::string& scopes);
+  const std::vector<Child>& children_of(Dwarf_Die& entry);
 
   Dwarf* dwarf_;
-  Dwarf_Off root_;
+  Dwarf_Die root_{};
+  uint64_t budget_;
   bool has_scopes_ = true;      // names are qualified: not C
   bool code_in_types_ = false;  // functions with code are inside types, as Rust has them
   Dwarf_Files* files_ = nullptr;
-  size_t file_count_ = 0;
-  std::vector<Node> nodes_;
-  std::vector<Interval> intervals_;  // emptied by flatten()
-  std::vector<Segment> segments_;
-  std::vector<LineRow> lines_;
-  std::unordered_map<Dwarf_Off, std::string_view> names_;
-  std::deque<std::string> made_names_;
+  std::vector<uint32_t> file_names_;  // by index: where in the strings, kNone while not asked for
+  std::vector<Interval> intervals_;   // emptied by flatten()
+  // By where in memory an entry is: offsets are of one file only, and entries may refer to another.
+  std::unordered_map<const void*, uint32_t> names_;
+  std::unordered_map<const void*, std::vector<Child>> children_;  // of entries that hold functions
+  std::unordered_map<const void*, std::string> function_scopes_;  // demangled
+  std::unordered_map<const char*, uint32_t> texts_;               // names as they are in the file
+  std::unordered_map<const void*, std::string> lambda_parameters_;
+  uint64_t lambda_text_ = 0;  // together, in bytes
+  uint32_t name_depth_ = 0;   // of names that need the names of others
+  OwnedUnitTables tables_;
 };
 
 // Calls visit(begin, end) for every non-empty range of code of an entry.

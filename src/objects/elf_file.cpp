@@ -19,6 +19,8 @@ constexpr uint64_t kMostSections = 1 << 20;
 // The header fields used here, whatever the class of the file.
 struct Header {
   uint16_t machine = 0;
+  uint16_t type = 0;
+  uint64_t entry = 0;
   uint64_t segment_table = 0;
   uint64_t section_table = 0;
   uint16_t segment_size = 0;
@@ -32,8 +34,8 @@ template <class Ehdr>
 std::optional<Header> read_header(Bytes file) {
   if (file.size() < sizeof(Ehdr)) return std::nullopt;
   const auto raw = base::load<Ehdr>(file.data());
-  return Header{raw.e_machine, raw.e_phoff,     raw.e_shoff, raw.e_phentsize,
-                raw.e_phnum,   raw.e_shentsize, raw.e_shnum, raw.e_shstrndx};
+  return Header{raw.e_machine,   raw.e_type,  raw.e_entry,     raw.e_phoff, raw.e_shoff,
+                raw.e_phentsize, raw.e_phnum, raw.e_shentsize, raw.e_shnum, raw.e_shstrndx};
 }
 
 template <class Phdr>
@@ -60,6 +62,8 @@ base::Result<ElfFile> ElfFile::parse(Bytes file) {
   const auto header = elf.is_64bit_ ? read_header<Elf64_Ehdr>(file) : read_header<Elf32_Ehdr>(file);
   if (!header) return refuse("it ends inside its header");
   elf.machine_ = header->machine;
+  elf.type_ = header->type;
+  elf.entry_ = header->entry;
   elf.read_sections(header->section_table, header->section_size, header->section_count, header->section_names);
   elf.read_segments(header->segment_table, header->segment_size, header->segment_count);
   elf.find_build_id();

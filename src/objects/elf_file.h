@@ -49,6 +49,8 @@ class ElfFile {
 
   bool is_64bit() const { return is_64bit_; }
   uint16_t machine() const { return machine_; }
+  uint16_t type() const { return type_; }
+  uint64_t entry() const { return entry_; }  // where a program begins; 0 where the file tells none
   const std::vector<Section>& sections() const { return sections_; }
   const std::vector<Segment>& segments() const { return segments_; }
   // The first section of that name, or null.
@@ -77,6 +79,8 @@ class ElfFile {
   base::Bytes file_;
   bool is_64bit_ = true;
   uint16_t machine_ = 0;
+  uint16_t type_ = 0;
+  uint64_t entry_ = 0;
   std::vector<Section> sections_;
   std::vector<Segment> segments_;
   base::Bytes build_id_;

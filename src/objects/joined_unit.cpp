@@ -175,6 +175,7 @@ class UnitWriter {
     write_header();
     if (!write_entries() || out_.info.size() > UINT32_MAX) return std::nullopt;
     for (const auto& [at, target] : references_) put_at<uint32_t>(out_.info, at, moved(target));
+    for (const auto& [at, target] : siblings_) put_at<uint32_t>(out_.info, at, moved_or_next(target));
     put_at<uint32_t>(out_.info, 0, static_cast<uint32_t>(out_.info.size() - 4));
     return std::move(out_);
   }
@@ -256,7 +257,10 @@ class UnitWriter {
       if (code == 0) {
         if (depth == 0) break;
         --depth;
-        if (left_out_at == SIZE_MAX) put_uleb(out_.info, 0);
+        if (left_out_at == SIZE_MAX) {
+          places_.emplace_back(offset, static_cast<uint32_t>(out_.info.size()));
+          put_uleb(out_.info, 0);
+        }
         if (left_out_at == depth) left_out_at = SIZE_MAX;
         continue;
       }
@@ -285,6 +289,11 @@ class UnitWriter {
       if (!reader.ok()) return false;
       const uint32_t form = written_form(attribute);
       if (left_out || form == 0 || (is_root && is_of_skeleton(attribute.name))) continue;
+      if (attribute.name == DW_AT_sibling && form == DW_FORM_ref4) {
+        siblings_.emplace_back(static_cast<uint32_t>(out_.info.size()), value.number);
+        put<uint32_t>(out_.info, 0);
+        continue;
+      }
       write_value(form, value, unit_.subspan(begin, reader.position() - begin));
     }
     return true;
@@ -342,6 +351,12 @@ class UnitWriter {
     return at != places_.end() && at->first == offset ? at->second : 0;
   }
 
+  // The next sibling may be left out; what follows it, an entry or the end of the siblings, is not.
+  uint32_t moved_or_next(uint64_t offset) const {
+    const auto at = std::ranges::lower_bound(places_, offset, {}, &std::pair<uint32_t, uint32_t>::first);
+    return at != places_.end() ? at->second : 0;
+  }
+
   const SkeletonUnit& skeleton_;
   const DwarfUnitHeader& split_;
   const DwarfAbbreviations& abbreviations_;
@@ -349,8 +364,9 @@ class UnitWriter {
   DwarfUnitValues values_;
   Bytes unit_;
   uint64_t root_code_ = 0;
-  std::vector<std::pair<uint32_t, uint32_t>> places_;      // of entries: old and new
+  std::vector<std::pair<uint32_t, uint32_t>> places_;      // of entries and ends of siblings: old and new
   std::vector<std::pair<uint32_t, uint64_t>> references_;  // where, and to which old place
+  std::vector<std::pair<uint32_t, uint64_t>> siblings_;    // likewise
   JoinedUnit out_;
 };
 

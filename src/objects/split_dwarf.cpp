@@ -90,8 +90,13 @@ class Joiner {
     ranges_left_ = program_.rnglists.size() + program_.ranges.size() + program_.info.size();
   }
 
-  SectionImage join() && {
+  JoinedUnits join() && {
     find_pairs();
+    return {assemble(), loose_};
+  }
+
+ private:
+  SectionImage assemble() {
     if (pairs_.empty()) return {};
     base::parallel_for(pairs_.size(), [&](size_t index) {
       Pair& pair = pairs_[index];
@@ -102,11 +107,9 @@ class Joiner {
       if (!pair.joined) refuse(pair.skeleton, "cannot be read");
       return !pair.joined;
     });
-    if (pairs_.empty()) return {};
-    return assemble();
+    return pairs_.empty() ? SectionImage() : make_image();
   }
 
- private:
   void refuse(const SkeletonUnit& unit, const std::string& why) {
     sources_.refuse({unit.id, unit.name, unit.folder}, why);
   }
@@ -125,8 +128,9 @@ class Joiner {
       Pair pair{.skeleton = std::move(*skeleton)};
       if (package != nullptr && find_in_package(*package, pair)) {
         pairs_.push_back(std::move(pair));
-      } else if (find_in_file(pair)) {
-        pairs_.push_back(std::move(pair));
+      } else {
+        loose_ = true;
+        if (find_in_file(pair)) pairs_.push_back(std::move(pair));
       }
       return strings_end_ < kLargest;
     });
@@ -197,7 +201,7 @@ class Joiner {
 
   // The program's sections, with the joined units behind its own. The skeletons are emptied. The program's table of
   // address ranges would lead to them, so it is left out.
-  SectionImage assemble() {
+  SectionImage make_image() {
     uint64_t info_size = program_.info.size();
     uint64_t abbrev_size = program_.abbrev.size();
     uint64_t rnglists_size = program_.rnglists.size();
@@ -278,12 +282,13 @@ class Joiner {
   std::deque<SplitFile> files_;
   std::unordered_map<const std::byte*, const SplitFile*> opened_;
   uint64_t strings_end_ = 0;
+  bool loose_ = false;
   std::vector<Pair> pairs_;
 };
 
 }  // namespace
 
-SectionImage join_split_units(Bytes image, DebugSources& sources) {
+JoinedUnits join_split_units(Bytes image, DebugSources& sources) {
   const auto elf = ElfFile::parse(image);
   // Split units index the addresses in the program.
   if (!elf || elf->section(".debug_addr") == nullptr) return {};

@@ -46,7 +46,7 @@ class CounterReads {
     size_t count = 0;
   };
 
-  bool run_on_ = false;  // the first value of a counter holds what it counted before this file
+  bool run_on_ = false;       // the first value of a counter holds what it counted before this file
   std::vector<Noted> noted_;  // by position
   std::vector<Value> values_;
   std::vector<Part> parts_;

@@ -46,11 +46,12 @@ ReadValues read_values(ByteReader& reader, uint64_t format) {
   return {base::Words(words.data(), members * stride), stride, group ? 1 : times + 1};
 }
 
-void skip_branches(ByteReader& reader, uint64_t branch_sample_type) {
+void read_branches(ByteReader& reader, uint64_t branch_sample_type, Sample& sample) {
   const uint64_t entries = reader.u64();
-  if (branch_sample_type & kBranchHwIndex) reader.skip(8);
+  if (branch_sample_type & kBranchHwIndex) sample.branches.hardware_index = reader.read<int64_t>();
   if (entries > reader.remaining() / 24) return reader.fail();
-  reader.skip(entries * 24);
+  const Bytes words = reader.bytes(entries * 24);
+  sample.branches.words = base::Words(words.data(), entries * 3);
   if (branch_sample_type & kBranchCounters) reader.skip(entries * 8);
 }
 
@@ -68,6 +69,7 @@ void read_user_stack(ByteReader& reader, Sample& sample) {
   const Bytes copy = reader.bytes(size);
   const uint64_t filled = reader.u64();
   sample.user_stack = copy.first(std::min<size_t>(filled, copy.size()));
+  sample.user_stack_full = sample.user_stack.size() == copy.size();
 }
 
 size_t trailer_size(const EventLayout& layout) {
@@ -81,7 +83,7 @@ void read_rest(ByteReader& reader, const EventLayout& layout, Sample& sample) {
   if (type & PERF_SAMPLE_READ) sample.read = read_values(reader, layout.read_format);
   if (type & PERF_SAMPLE_CALLCHAIN) read_callchain(reader, sample);
   if (type & PERF_SAMPLE_RAW) sample.raw = reader.bytes(reader.u32());
-  if (type & PERF_SAMPLE_BRANCH_STACK) skip_branches(reader, layout.branch_sample_type);
+  if (type & PERF_SAMPLE_BRANCH_STACK) read_branches(reader, layout.branch_sample_type, sample);
   if (type & PERF_SAMPLE_REGS_USER) {
     sample.user_registers_abi = reader.u64();
     if (sample.user_registers_abi != PERF_SAMPLE_REGS_ABI_NONE) {

@@ -44,6 +44,18 @@ struct ReadValues {
   uint64_t id(size_t i) const { return words[i * stride + id_offset]; }
 };
 
+// The processor's record of branches (PERF_SAMPLE_BRANCH_STACK), the newest first. In call-stack mode these are the
+// calls that have not returned.
+struct BranchStack {
+  base::Words words;            // from, to and flags of each
+  int64_t hardware_index = -1;  // which of the processor's registers holds the newest; -1: not told
+
+  size_t size() const { return words.size() / 3; }
+  uint64_t from(size_t i) const { return words[i * 3]; }
+  uint64_t to(size_t i) const { return words[i * 3 + 1]; }
+  uint64_t flags(size_t i) const { return words[i * 3 + 2]; }
+};
+
 struct Sample {
   Origin origin;
   uint64_t ip = 0;
@@ -54,9 +66,11 @@ struct Sample {
   bool has_callchain = false;
   ReadValues read;  // empty where the values have no ids
   base::Bytes raw;  // tracepoint data
+  BranchStack branches;
   uint64_t user_registers_abi = 0;
   base::Bytes user_registers;
-  base::Bytes user_stack;  // cut to what the kernel really copied
+  base::Bytes user_stack;        // cut to what the kernel really copied
+  bool user_stack_full = false;  // nothing had to be cut: there may be more of the stack
 };
 
 struct Mmap {

@@ -1,11 +1,11 @@
 #include "stream/profile_builder.h"
 
 #include <algorithm>
-#include <bit>
 #include <mutex>
 
 #include "base/parallel.h"
 #include "model/profile_assembler.h"
+#include "stream/chain_maker.h"
 #include "stream/decoder.h"
 #include "stream/event_name.h"
 #include "stream/sample_table.h"
@@ -18,21 +18,6 @@ namespace {
 using model::Reason;
 
 constexpr uint32_t kDefaultMaxStack = 127;
-
-// Where the instruction pointer is in the mask of user registers; -1 for processors that are not known.
-int instruction_pointer_register(std::string_view arch) {
-  if (arch == "aarch64" || arch == "arm64") return 32;
-  if (arch.starts_with("arm")) return 15;
-  return arch.empty() || arch == "x86_64" || (arch.starts_with('i') && arch.ends_with("86")) ? 8 : -1;
-}
-
-// The user-space address of a sample that carries registers instead of user frames; 0 where it is not known.
-uint64_t user_ip(const Sample& sample, uint64_t mask, int ip_register) {
-  if ((sample.misc & PERF_RECORD_MISC_CPUMODE_MASK) != PERF_RECORD_MISC_KERNEL) return sample.ip;
-  if (ip_register < 0 || !(mask >> ip_register & 1) || sample.user_registers.empty()) return 0;
-  const int index = std::popcount(mask & ((uint64_t{1} << ip_register) - 1));
-  return base::load<uint64_t>(sample.user_registers.data() + index * 8);
-}
 
 constexpr int32_t kNobody = -2;  // no process of a sample
 
@@ -51,10 +36,14 @@ int32_t recorder_to_leave_out(const Recording& recording, const SampleFilter& fi
 class KeyMaker {
  public:
   KeyMaker(const Recording& recording, const Decoder& decoder, const ProcessHistory& history,
-           const model::StringTable& strings, const BuildOptions& options)
-      : recording_(recording), decoder_(decoder), history_(history), strings_(strings), options_(options) {
+           const model::Profile& so_far, const BuildOptions& options)
+      : recording_(recording),
+        decoder_(decoder),
+        history_(history),
+        strings_(so_far.strings),
+        options_(options),
+        chains_(recording, history, so_far, options.unwinder, options.stitch_branches) {
     recorder_ = recorder_to_leave_out(recording, options.filter);
-    ip_register_ = instruction_pointer_register(recording.facts.arch);
     wanted_.assign(recording.events.size(), options.filter.events.empty());
     for (size_t i = 0; i < wanted_.size(); ++i) {
       for (const std::string& name : options.filter.events) wanted_[i] = wanted_[i] || recording.events[i].name == name;
@@ -73,7 +62,6 @@ class KeyMaker {
     const uint64_t moment = moment_of(decoder_, origin.time, position);
     look_up(origin, moment);
     if (!takes_comm()) return Answer::kLeave;
-    const EventLayout& layout = recording_.events[origin.event].layout;
     key.event = origin.event;
     key.pid = origin.pid;
     key.tid = origin.tid;
@@ -83,13 +71,7 @@ class KeyMaker {
     key.kernel_space = kernel_space_.value;
     key.mode = sample.misc & PERF_RECORD_MISC_CPUMODE_MASK;
     key.space_before_exec = key.mode == PERF_RECORD_MISC_KERNEL ? before_exec_.value : AddressSpaces::kEmpty;
-    key.has_callchain = has_addresses(sample.callchain);
-    key.has_user_stack = layout.sample_type & PERF_SAMPLE_STACK_USER && !sample.user_registers.empty();
-    key.callchain = sample.callchain;
-    key.ip = sample.ip;
-    if (key.has_callchain) {
-      key.ip = key.has_user_stack ? user_ip(sample, layout.sample_regs_user, ip_register_) : 0;
-    }
+    chains_.make(sample, key);
     return Answer::kTake;
   }
 
@@ -116,8 +98,8 @@ class KeyMaker {
   const ProcessHistory& history_;
   const model::StringTable& strings_;
   const BuildOptions& options_;
+  ChainMaker chains_;
   std::vector<char> wanted_;
-  int ip_register_ = -1;
   int32_t recorder_ = kNobody;
   int32_t pid_ = -2;
   int32_t tid_ = -2;
@@ -207,7 +189,9 @@ class RowWriter {
     // Members of a group may not ask for stacks themselves and have those of their leader.
     if (!(layout.sample_type & PERF_SAMPLE_CALLCHAIN) && !key.has_callchain)
       faults_.push_back(Reason::stacks_not_recorded);
-    if (key.has_user_stack) faults_.push_back(Reason::stack_copy_not_unwound);
+    if (key.has_user_stack && key.walk_end == TEPHRA_WALK_NOT_TOLD) faults_.push_back(Reason::stack_copy_not_unwound);
+    walked_in_kernel_ = walked_in_kernel_ || (!key.has_user_stack && key.walk_end != TEPHRA_WALK_NOT_TOLD);
+    used_branches_ = used_branches_ || key.exact_addresses > 0;
     if (key.has_callchain && resolved.addresses == limit) faults_.push_back(Reason::depth_limit);
     const bool kernel_thread = side_band_.history.is_kernel_thread(key.pid);
     const bool wants_user_frames = layout.sample_type & PERF_SAMPLE_CALLCHAIN && !layout.exclude_callchain_user;
@@ -218,7 +202,8 @@ class RowWriter {
     if (!comm) comm = assembler_.string(key.pid == 0 ? "swapper" : ":" + std::to_string(key.tid));
     return {.stack = resolved.stack,
             .event = events_[key.event],
-            .thread = assembler_.thread({key.pid, key.tid, comm, kernel_thread})};
+            .thread = assembler_.thread({key.pid, key.tid, comm, kernel_thread}),
+            .walk_end = key.walk_end};
   }
 
   // Counts what was wrong with the key described last, for `count` samples.
@@ -226,6 +211,15 @@ class RowWriter {
     for (const Reason reason : faults_) assembler_.quality()[reason] += count;
   }
   const std::vector<Reason>& faults() const { return faults_; }
+  // How stacks were taken, known when all keys were described.
+  std::string_view engine() const {
+    uint64_t types = 0;
+    for (const RecordedEvent& event : recording_.events) types |= event.layout.sample_type;
+    if (walked_in_kernel_) return model::kEngineInKernel;
+    if (types & PERF_SAMPLE_STACK_USER) return model::kEngineStackCopies;
+    if (used_branches_) return model::kEngineBranches;
+    return types & PERF_SAMPLE_CALLCHAIN ? model::kEngineFramePointers : "none";
+  }
 
  private:
   const Recording& recording_;
@@ -234,6 +228,8 @@ class RowWriter {
   StackResolver resolver_;
   std::vector<model::EventId> events_;
   std::vector<Reason> faults_;
+  bool walked_in_kernel_ = false;
+  bool used_branches_ = false;
 };
 
 struct Job {
@@ -241,9 +237,9 @@ struct Job {
   const BuildOptions& options;
   const Decoder& decoder;
   const SideBand& side_band;
-  const model::StringTable& strings;
+  const model::Profile& so_far;  // holds all strings and mappings of the side band
 
-  KeyMaker key_maker() const { return {recording, decoder, side_band.history, strings, options}; }
+  KeyMaker key_maker() const { return {recording, decoder, side_band.history, so_far, options}; }
 };
 
 // Counts equal samples over all chunks, in parallel.
@@ -271,19 +267,6 @@ SampleTable count_samples(const Job& job, ReadCounts& total) {
   });
   table.sort();
   return table;
-}
-
-void write_counted(const Job& job, model::ProfileAssembler& assembler, ReadCounts& counts) {
-  const SampleTable table = count_samples(job, counts);
-  RowWriter writer(job.recording, job.side_band, assembler);
-  for (const SampleTable::Row& row : table.rows()) {
-    auto sample = writer.describe(row.key);
-    writer.count_faults(row.count);
-    sample.count = row.count;
-    sample.value = row.value;
-    if (job.options.keep_cpu) sample.cpu = row.key.cpu;
-    assembler.sample(sample);
-  }
 }
 
 // Where a sample is, in time order.
@@ -327,6 +310,30 @@ void visit_in_order(const Job& job, ReadCounts& counts, Visit visit) {
   }
 }
 
+// As count_samples, with one thread and in the order of time.
+SampleTable count_in_order(const Job& job, ReadCounts& counts) {
+  SampleTable table;
+  visit_in_order(job, counts, [&](const Sample& sample, const SampleKey& key, uint64_t position) {
+    table.add(key, position, 1, sample.period);
+  });
+  table.sort();
+  return table;
+}
+
+void write_counted(const Job& job, model::ProfileAssembler& assembler, ReadCounts& counts) {
+  const SampleTable table = job.options.stitch_branches ? count_in_order(job, counts) : count_samples(job, counts);
+  RowWriter writer(job.recording, job.side_band, assembler);
+  for (const SampleTable::Row& row : table.rows()) {
+    auto sample = writer.describe(row.key);
+    writer.count_faults(row.count);
+    sample.count = row.count;
+    sample.value = row.value;
+    if (job.options.keep_cpu) sample.cpu = row.key.cpu;
+    assembler.sample(sample);
+  }
+  assembler.facts().engine = writer.engine();
+}
+
 void write_every(const Job& job, model::ProfileAssembler& assembler, ReadCounts& counts) {
   RowWriter writer(job.recording, job.side_band, assembler);
   SampleTable known;
@@ -345,14 +352,7 @@ void write_every(const Job& job, model::ProfileAssembler& assembler, ReadCounts&
     out.cpu = sample.origin.cpu;
     assembler.sample(out);
   });
-}
-
-std::string engine_of(const Recording& recording) {
-  uint64_t types = 0;
-  for (const RecordedEvent& event : recording.events) types |= event.layout.sample_type;
-  if (types & PERF_SAMPLE_STACK_USER) return "stack copies";
-  if (types & PERF_SAMPLE_CALLCHAIN) return "frame pointers";
-  return "none";
+  assembler.facts().engine = writer.engine();
 }
 
 void add_costs(const RecorderFacts& recorder, model::RecordingFacts& facts) {
@@ -367,10 +367,11 @@ void add_costs(const RecorderFacts& recorder, model::RecordingFacts& facts) {
 model::Profile build_profile(const Recording& recording, const BuildOptions& options) {
   model::ProfileAssembler assembler;
   const Decoder decoder(recording);
+  assembler.facts() = recording.facts;
   const SideBand side_band = read_side_band(recording, decoder, assembler, options.done_with);
   assembler.quality() = side_band.quality;
   ReadCounts counts;
-  const Job job{recording, options, decoder, side_band, assembler.so_far().strings};
+  const Job job{recording, options, decoder, side_band, assembler.so_far()};
   if (options.keep_every_sample) {
     write_every(job, assembler, counts);
   } else {
@@ -380,8 +381,6 @@ model::Profile build_profile(const Recording& recording, const BuildOptions& opt
   assembler.quality().own += counts.own;
   assembler.quality()[Reason::malformed_records] += counts.malformed;
   assembler.quality()[Reason::unknown_event] += counts.unknown_event;
-  assembler.facts() = recording.facts;
-  assembler.facts().engine = engine_of(recording);
   if (recording.recorder) add_costs(*recording.recorder, assembler.facts());
   if (counts.first_time <= counts.last_time) {
     assembler.facts().first_time = counts.first_time;
@@ -398,7 +397,7 @@ void for_each_sample(const Recording& recording, const SampleFilter& filter,
   BuildOptions options;
   options.filter = filter;
   ReadCounts counts;
-  const Job job{recording, options, decoder, side_band, assembler.so_far().strings};
+  const Job job{recording, options, decoder, side_band, assembler.so_far()};
   visit_in_order(job, counts, [&](const Sample& sample, const SampleKey&, uint64_t) { visit(sample); });
 }
 

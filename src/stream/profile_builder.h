@@ -9,6 +9,7 @@
 #include "stream/event.h"
 #include "stream/recording.h"
 #include "stream/sample_filter.h"
+#include "stream/unwinder.h"
 
 namespace tephra::stream {
 
@@ -16,6 +17,8 @@ struct BuildOptions {
   SampleFilter filter;
   bool keep_cpu = false;           // split rows by CPU
   bool keep_every_sample = false;  // one row a sample, in time order, with time and CPU
+  bool stitch_branches = false;    // lengthen full branch records by those of the thread's sample before
+  Unwinder* unwinder = nullptr;    // for copies of user stacks; null: they are counted and not unwound
   // Called with each part of the records whenever a pass over it ends, so that a mapped file need not stay in memory.
   // The bytes must stay readable.
   std::function<void(base::Bytes)> done_with;

@@ -37,7 +37,7 @@ struct Recording {
   base::Bytes tracing_data;  // formats of tracepoints; empty when none were recorded
   model::RecordingFacts facts;
   std::optional<RecorderFacts> recorder;  // what tephra's recorder told about itself
-  model::Quality quality;  // what the reader of the file found wrong
+  model::Quality quality;                 // what the reader of the file found wrong
 };
 
 }  // namespace tephra::stream

@@ -23,8 +23,10 @@ struct SampleKey {
   AddressSpaces::State kernel_space = AddressSpaces::kEmpty;
   uint16_t mode = 0;  // PERF_RECORD_MISC_* processor mode
   bool has_callchain = false;
-  bool has_user_stack = false;
-  uint64_t ip = 0;  // 0 where the chain says it
+  bool has_user_stack = false;   // a copy of the user stack was recorded
+  uint8_t walk_end = 0;          // enum tephra_walk_end
+  uint32_t exact_addresses = 0;  // how many user addresses after the leaf are not return addresses but where calls are
+  uint64_t ip = 0;               // 0 where the chain says it
   base::Words callchain;
 
   uint64_t hash() const;

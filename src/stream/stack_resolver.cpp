@@ -2,6 +2,9 @@
 
 #include <linux/perf_event.h>
 
+#include <algorithm>
+
+#include "abi/walk_end.h"
 #include "base/hash.h"
 
 namespace tephra::stream {
@@ -22,6 +25,7 @@ void StackResolver::collect_addresses(const SampleKey& key) {
   };
   Space space = space_of_mode(key.mode);
   bool leaf_of_space = true;
+  uint32_t exact = 0;
   for (size_t i = 0; i < key.callchain.size(); ++i) {
     const uint64_t word = key.callchain[i];
     if (word >= kFirstChainMarker) {
@@ -30,12 +34,20 @@ void StackResolver::collect_addresses(const SampleKey& key) {
               : marker == static_cast<uint64_t>(PERF_CONTEXT_KERNEL) ? Space::kKernel
                                                                      : Space::kOther;
       leaf_of_space = true;
+      exact = space == Space::kUser ? key.exact_addresses : 0;
       continue;
     }
-    addresses_.push_back({word, space, leaf_of_space ? AddressKind::kInstruction : AddressKind::kReturn});
+    const bool instruction = leaf_of_space || exact > 0;
+    addresses_.push_back({word, space, instruction ? AddressKind::kInstruction : AddressKind::kReturn});
+    if (!leaf_of_space && exact > 0) --exact;
     leaf_of_space = false;
   }
   chain_addresses_ = static_cast<uint32_t>(addresses_.size());
+  if (key.walk_end != TEPHRA_WALK_NOT_TOLD) {
+    // The kernel's limit concerns its own part alone.
+    chain_addresses_ = static_cast<uint32_t>(
+        std::ranges::count(addresses_, Space::kKernel, [](const Address& address) { return address.space; }));
+  }
   // Without a chain the sample is where it was. With a copy of the user stack instead of user addresses, the place in
   // user space is all that can be said before the copy is unwound.
   if (!key.has_callchain || addresses_.empty()) {

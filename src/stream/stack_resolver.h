@@ -19,7 +19,7 @@ class StackResolver {
 
   struct Resolved {
     model::StackId stack;
-    uint32_t addresses = 0;  // of the chain, without context markers
+    uint32_t addresses = 0;  // of the chain's part that the kernel made, without context markers
     bool has_user_frame = false;
   };
   Resolved resolve(const SampleKey& key);

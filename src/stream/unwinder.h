@@ -18,6 +18,7 @@ struct RawStack {
   uint64_t register_mask = 0;  // which of perf's registers of the machine `registers` holds, in their order
   base::Bytes registers;
   base::Bytes stack;  // from the stack pointer upwards, as much as was copied
+  bool full = false;  // the copy is as large as was asked for, so the stack may go on
 };
 
 // Walks raw stacks. Made once for a recording; shared by threads, each of which has a Walker of its own.
@@ -27,13 +28,14 @@ class Unwinder {
    public:
     virtual ~Walker() = default;
     // Appends the user addresses of `raw`, leaf first, and says how the walk ended. `space` is what the process had
-    // mapped then.
+    // mapped then. An address further out that is no return address (what a signal interrupted, and the code that
+    // returns from one) has the marker PERF_CONTEXT_USER before it, as the leaf has in a call chain.
     virtual tephra_walk_end walk(const RawStack& raw, AddressSpaces::State space, std::vector<uint64_t>& addresses) = 0;
   };
 
   virtual ~Unwinder() = default;
   // `spaces` and `so_far` (strings and mappings that ranges refer to) are complete and outlive the walker. `machine` as
-  // in RecordingFacts::arch.
+  // in RecordingFacts::arch. Null for machines whose stacks cannot be walked.
   virtual std::unique_ptr<Walker> walker(const AddressSpaces& spaces, const model::Profile& so_far,
                                          std::string_view machine) = 0;
 };

@@ -80,26 +80,53 @@ void CodeObject::add_symbols() {
   if (!whole) add_embedded_symbols();
   symbols_.add_plt(elf_);
   symbols_.finish();
+  go_ = objects::GoFunctions::open(elf_);
   call_frames_.emplace(elf_, debug_elf_ ? &*debug_elf_ : nullptr);
   entry_points_.emplace(elf_, *call_frames_);
 }
 
 void CodeObject::open_debug_info() {
+  if (debug_info_opened_) return;
+  debug_info_opened_ = true;
   const bool own = elf_.has_debug_info();
   if (!own && !(debug_elf_ && debug_elf_->has_debug_info())) return;
   const ElfFile& elf = own ? elf_ : *debug_elf_;
   const base::Bytes image = own ? image_ : debug_file_.content->bytes();
-  if (finder_ != nullptr) debug_parts_.emplace(*finder_, elf, own ? file_.path : debug_file_.path, file_.path);
-  debug_info_ = objects::DebugInfo::open(image, debug_parts_ ? &*debug_parts_ : nullptr);
+  std::vector<ElfFile> others;
+  if (finder_ != nullptr) {
+    debug_parts_.emplace(*finder_, elf, own ? file_.path : debug_file_.path, file_.path);
+    for (const base::Bytes other : {debug_parts_->alternate(), debug_parts_->package()}) {
+      if (auto parsed = ElfFile::parse(other)) others.push_back(std::move(parsed).value());
+    }
+  }
+  std::vector<const ElfFile*> pointers;
+  for (const ElfFile& other : others) pointers.push_back(&other);
+  source_cache_.emplace(cache_, elf_, elf, pointers);
+  debug_info_ = objects::DebugInfo::open(image, source_cache_->stored(), debug_parts_ ? &*debug_parts_ : nullptr);
+}
+
+std::optional<objects::SymbolTable::Function> CodeObject::function_at(uint64_t address) const {
+  const auto symbol = symbols_.find(address);
+  const auto go = go_ ? go_->function_at(address) : std::nullopt;
+  // A stripped program has few symbols left, which seem to reach over others.
+  if (!go || (symbol && symbol->address >= go->address)) return symbol;
+  return objects::SymbolTable::Function{go->name, go->address, go->end};
+}
+
+void CodeObject::prepare_sources(std::span<const uint64_t> addresses) {
+  open_debug_info();
+  if (debug_info_) debug_info_->prepare(addresses);
+}
+
+void CodeObject::store_sources() const {
+  if (debug_info_ && source_cache_) source_cache_->store(base::as_bytes(debug_info_->updated_index()));
 }
 
 void CodeObject::find_source(uint64_t address, std::vector<objects::DebugInfo::Level>& levels) {
   levels.clear();
-  if (!debug_info_opened_) {
-    debug_info_opened_ = true;
-    open_debug_info();
-  }
+  open_debug_info();
   if (debug_info_) debug_info_->find(address, levels);
+  if (go_ && levels.empty()) go_->find(address, levels);
 }
 
 }  // namespace tephra::symbols

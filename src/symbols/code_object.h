@@ -2,6 +2,7 @@
 
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 
 #include "base/file.h"
@@ -10,9 +11,11 @@
 #include "objects/debug_info.h"
 #include "objects/elf_file.h"
 #include "objects/entry_points.h"
+#include "objects/go_functions.h"
 #include "objects/symbol_table.h"
 #include "symbols/debug_parts.h"
 #include "symbols/file_finder.h"
+#include "symbols/source_cache.h"
 
 namespace tephra::symbols {
 
@@ -27,11 +30,17 @@ class CodeObject {
   static std::unique_ptr<CodeObject> view(base::Bytes image, const model::BuildId& build_id, model::Reason& why_not);
 
   const objects::ElfFile& elf() const { return elf_; }
-  std::optional<objects::SymbolTable::Function> function_at(uint64_t address) const { return symbols_.find(address); }
+  std::optional<objects::SymbolTable::Function> function_at(uint64_t address) const;
 
   // Whether the function that begins there begins a program or a thread, as far as that shows without its name.
   bool is_entry(uint64_t function_start) const { return entry_points_ && entry_points_->contains(function_start); }
 
+  // Keeps what is read of the debug information in `cache`. To be called before the first question for sources.
+  void keep_sources_in(const base::DiskCache& cache) { cache_ = cache; }
+  // Reads what find_source will need for these addresses, by several threads.
+  void prepare_sources(std::span<const uint64_t> addresses);
+  // Stores what was read and is not in the cache yet. After the last question.
+  void store_sources() const;
   // The source line of an address and the functions inlined there; see DebugInfo::find.
   void find_source(uint64_t address, std::vector<objects::DebugInfo::Level>& levels);
   // What call-frame information tells about an address as linked.
@@ -56,10 +65,13 @@ class CodeObject {
   objects::ElfFile elf_;
   std::optional<objects::ElfFile> debug_elf_;
   objects::SymbolTable symbols_;
+  std::optional<objects::GoFunctions> go_;
   std::optional<objects::EntryPoints> entry_points_;
   std::optional<objects::CallFrames> call_frames_;
+  base::DiskCache cache_{""};
   bool debug_info_opened_ = false;
   std::optional<DebugParts> debug_parts_;  // outlives debug_info_
+  std::optional<SourceCache> source_cache_;  // outlives debug_info_
   std::unique_ptr<objects::DebugInfo> debug_info_;
 };
 

@@ -17,6 +17,8 @@ base::Bytes DebugParts::alternate() {
 }
 
 base::Bytes DebugParts::package() {
+  // Split units index the addresses in the program.
+  if (elf_.section(".debug_addr") == nullptr) return {};
   const base::Bytes beside_code = keep(finder_.find_package(code_path_));
   return beside_code.empty() && path_ != code_path_ ? keep(finder_.find_package(path_)) : beside_code;
 }

@@ -1,5 +1,5 @@
 // The same program with its debug information in every place and form: each must give the same names, lines and
-// inlined calls as the plain file, which is compared with addr2line.
+// inlined calls as the plain file, which is compared with what LLVM says.
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -83,8 +83,8 @@ class DebugVariants : public testing::Test {
   // Builds "program" in a folder below, of objects that lie beside it.
   std::string build(const std::string& compiler, const std::string& flags, const std::string& name) const {
     const std::string out =
-        sh(fmt::format("mkdir {2} && cd {2} && {0} -O2 {1} -c ../first.cpp ../second.cpp && "
-                       "{0} -O2 {1} -Wl,--build-id first.o second.o -o program",
+        sh(fmt::format("mkdir {2} && cd {2} && {0} -std=c++17 -O2 {1} -c ../first.cpp ../second.cpp && "
+                       "{0} -std=c++17 -O2 -Wl,--build-id {1} first.o second.o -o program",
                        compiler, flags, name));
     EXPECT_EQ(out, "");
     return folder_ / name / "program";
@@ -166,7 +166,9 @@ void expect_same(const std::string& plain_path, const std::string& variant_path,
   EXPECT_GT(names.size(), 20u);
 }
 
-TEST_F(DebugVariants, ThePlainFileIsThatOfAddr2line) {
+TEST_F(DebugVariants, ThePlainFileIsThatOfASecondReader) {
+  // Not binutils' addr2line, whose release in Debian 12 takes wrong file names for DWARF 5.
+  if (!has_tool("llvm-addr2line-14")) GTEST_SKIP() << "llvm-addr2line-14 is not installed";
   const std::string program = build("g++", "-g", "plain");
   Answers plain(program);
   ASSERT_TRUE(plain.opened());
@@ -177,7 +179,7 @@ TEST_F(DebugVariants, ThePlainFileIsThatOfAddr2line) {
     addresses += fmt::format("{:#x}\n", address);
   std::ofstream(folder_ / "addresses") << addresses;
   const auto lines =
-      run_tool_lines(fmt::format("addr2line -a -i -e {} < {}", program, (folder_ / "addresses").string()));
+      run_tool_lines(fmt::format("llvm-addr2line-14 -a -i -e {} < {}", program, (folder_ / "addresses").string()));
   size_t compared = 0;
   uint64_t address = 0;
   std::vector<std::pair<uint64_t, std::vector<std::string>>> wanted;
@@ -243,9 +245,9 @@ TEST_F(DebugVariants, SplitUnitsElsewhere) {
 }
 
 TEST_F(DebugVariants, PackagesOfSplitUnits) {
+  // No packer here takes DWARF 5 of GCC: one knows no DWARF 5, and the other never ends.
   const std::vector<std::array<std::string, 3>> ways{{"g++", "4", "dwp"},
                                                      {"g++", "4", "llvm-dwp-14"},
-                                                     {"g++", "5", "llvm-dwp-14"},
                                                      {"clang++-14", "4", "llvm-dwp-14"},
                                                      {"clang++-14", "5", "llvm-dwp-14"}};
   size_t compared = 0;

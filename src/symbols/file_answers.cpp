@@ -43,6 +43,20 @@ class FileAnswers {
     } else {
       object_ = CodeObject::view(own_vdso(), mapping.build_id, refusal_);
     }
+    if (object_) object_->keep_sources_in(options.cache);
+  }
+
+  // Answers all of them. Debug information is read for all at once, since that uses all processors.
+  void answer_all(const std::vector<FrameId>& frames) {
+    if (object_) {
+      std::vector<uint64_t> addresses;
+      for (const FrameId frame : frames) {
+        if (const auto address = lookup_address(profile_.frames[frame])) addresses.push_back(*address);
+      }
+      object_->prepare_sources(addresses);
+    }
+    for (const FrameId frame : frames) answer(frame);
+    if (object_) object_->store_sources();
   }
 
   void answer(FrameId frame) {
@@ -147,7 +161,7 @@ class FileAnswers {
 Answers answer_file(const Profile& profile, model::MappingId mapping, const std::vector<FrameId>& frames,
                     const Options& options) {
   FileAnswers answers(profile, profile.mappings[mapping], options);
-  for (const FrameId frame : frames) answers.answer(frame);
+  answers.answer_all(frames);
   return std::move(answers).take();
 }
 

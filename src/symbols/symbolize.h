@@ -3,6 +3,7 @@
 #include <memory>
 #include <string>
 
+#include "base/disk_cache.h"
 #include "model/profile.h"
 #include "symbols/file_finder.h"
 
@@ -14,6 +15,7 @@ struct Options {
   bool full_names = false;             // demangled names with their parameter lists
   bool exact_unknown = false;          // name an unknown frame by its exact address, not by the start of its function
   std::shared_ptr<FileFinder> finder;  // where files are found; null: one of its own, with default options
+  base::DiskCache cache{""};           // where what was read of debug information is kept for the next time
 };
 
 // Names every frame of `profile`: returns a profile whose frames have functions, source lines and facts from call-frame

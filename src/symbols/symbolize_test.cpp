@@ -382,17 +382,19 @@ TEST_F(KernelAnswers, TheFileOfTheRecordedKernelNamesIt) {
   write("image.c", "int before(int n) { return n + 1; } int wanted(int n) { return n * 3; }");
   const std::string image = in_folder("vmlinux");
   run_tool(
-      fmt::format("cd {} && gcc -O1 -nostdlib -static -no-pie -Wl,--build-id,-e,before,-Ttext=0xffffffff81000000 "
+      fmt::format("cd {} && gcc -O1 -fno-pie -nostdlib -static -no-pie -Wl,--build-id,-e,before,-Ttext=0xffffffff81000000 "
                   "-mcmodel=kernel image.c -o vmlinux 2>&1",
                   folder_.string()));
   const auto file = base::FileContent::open(image);
   ASSERT_TRUE(file);
-  const model::BuildId id(objects::ElfFile::parse(file->bytes())->build_id());
+  const auto elf = objects::ElfFile::parse(file->bytes());
+  ASSERT_TRUE(elf);
+  const model::BuildId id(elf->build_id());
   const std::string folder = in_folder(".build-id/" + id.hex().substr(0, 2));
   std::filesystem::create_directories(folder);
   std::filesystem::copy(image, folder + "/" + id.hex().substr(2) + ".debug");
   uint64_t start = UINT64_MAX;
-  for (const auto& segment : objects::ElfFile::parse(file->bytes())->segments()) {
+  for (const auto& segment : elf->segments()) {
     if ((segment.flags & 1) != 0 && segment.address != 0) start = std::min(start, segment.address);
   }
   const uint64_t moved = 0xffffffffa0000000;

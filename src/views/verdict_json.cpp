@@ -20,7 +20,12 @@ void write_verdict(base::JsonWriter& json, const analysis::Verdict& verdict) {
   if (verdict.recorder_cpu_seconds) json.member("recorder_cpu_seconds", *verdict.recorder_cpu_seconds);
   json.key("reasons").begin_object();
   for (const auto& [reason, count] : verdict.reasons) json.member(reason, count);
-  json.end_object().key("advice").begin_array();
+  json.end_object().key("stack_ends").begin_array();
+  for (const auto& end : verdict.stack_ends) {
+    json.begin_object().member("module", end.module).member("reason", end.reason).member("samples", end.samples);
+    json.end_object();
+  }
+  json.end_array().key("advice").begin_array();
   for (const auto& advice : verdict.advice) {
     json.begin_object().member("problem", advice.problem).member("fix", advice.fix).end_object();
   }

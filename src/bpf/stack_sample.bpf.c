@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+/*
+ * On perf events: makes the sample of an overflow, with the kernel's stack and the user stack walked by call-frame
+ * rows, and sends it as a finished record of perf's format. What cannot be walked here is left to perf: it then writes
+ * the sample as the event's attributes say.
+ *
+ * The kernel does not run such a program inside another one of an event, a tracepoint or a kprobe on the same CPU, so one
+ * struct tephra_walk a CPU is enough. Programs of other types that walk have their own.
+ */
+#include "stack_walk.h"
+
+#include <bpf/bpf_tracing.h>
+
+char program_license[] SEC("license") = "Dual BSD/GPL";
+
+/* From perf's interface. */
+#define RECORD_SAMPLE 9
+#define MISC_KERNEL 1
+#define MISC_USER 2
+#define CONTEXT_KERNEL ((__u64)-128)
+#define CONTEXT_USER ((__u64)-512)
+
+const volatile __u64 identifier = 0;
+const volatile __u32 max_frames = 512;
+const volatile __u32 max_kernel_bytes = 127 * 8;
+const volatile __u64 wake_bytes = 1 << 20;
+const volatile bool with_address = false;
+const volatile bool with_period = true;
+const volatile bool kernel_stacks = true;
+const volatile bool user_stacks = true;
+const volatile bool also_raw = false;
+
+/* A process is asked for once in so long; and when some memory of it is not known, samples are left to perf for a while,
+ * in which its mappings may come. If they have come and the address is in none of them, there is nothing to wait for. */
+#define ASK_AGAIN_NS 250000000ULL
+#define WAIT_FOR_ANSWER_NS 100000000ULL
+#define ASKED_PLACES 4096
+
+struct asked_place {
+  __u64 time;
+  __u32 pid;
+  __u32 first; /* where its mappings were then; ~0: they were not known */
+};
+
+struct {
+  __uint(type, BPF_MAP_TYPE_ARRAY);
+  __uint(max_entries, ASKED_PLACES);
+  __type(key, __u32);
+  __type(value, struct asked_place);
+} asked SEC(".maps");
+
+struct {
+  __uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+  __uint(max_entries, 1);
+  __type(key, __u32);
+  __type(value, struct tephra_walk);
+} walks SEC(".maps");
+
+struct {
+  __uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+  __uint(max_entries, 1);
+  __type(key, __u32);
+  __type(value, struct tephra_walk_totals);
+} totals SEC(".maps");
+
+struct {
+  __uint(type, BPF_MAP_TYPE_RINGBUF);
+  __uint(max_entries, 4 << 20);
+} records SEC(".maps");
+
+/* The reader was woken and has not read since. */
+__u32 woken = 0;
+
+SEC("raw_tp")
+int note_namespace(void* ctx) {
+  tephra_note_namespace();
+  return 0;
+}
+
+static __always_inline void ask_for(struct tephra_walk_totals* total, __u32 pid, __u32 tid, __u64 address) {
+  struct tephra_walk_wanted wanted = {
+      .type = TEPHRA_RECORD_WANTED, .size = sizeof wanted, .pid = pid, .tid = tid, .address = address};
+  if (bpf_ringbuf_output(&records, &wanted, sizeof wanted, BPF_RB_FORCE_WAKEUP)) {
+    total->not_asked++;
+  } else {
+    total->asked++;
+  }
+}
+
+/* Whether the sample is to be left to perf because what is missing may come. `first`: where the mappings are that
+ * `address` is not in, ~0 when there are none. */
+static __always_inline bool wait_for(struct tephra_walk_totals* total, __u32 pid, __u32 tid, __u64 address,
+                                     __u32 first) {
+  __u64 now = bpf_ktime_get_ns();
+  __u32 at = pid % ASKED_PLACES;
+  struct asked_place* place = bpf_map_lookup_elem(&asked, &at);
+  if (!place) return true;
+  if (place->pid != pid || now - place->time >= ASK_AGAIN_NS) {
+    place->pid = pid;
+    place->time = now;
+    place->first = first;
+    ask_for(total, pid, tid, address);
+    return true;
+  }
+  return place->first == first && now - place->time < WAIT_FOR_ANSWER_NS;
+}
+
+/* The kernel's part of the call chain, as perf writes it: behind a mark, innermost first. */
+static __always_inline void put_kernel_stack(struct bpf_perf_event_data* ctx, struct tephra_walk* walk, __u64 ip) {
+  __u32 at = walk->position;
+  long bytes;
+  if (at >= 64) return;
+  walk->words[at] = CONTEXT_KERNEL;
+  bytes = bpf_get_stack(ctx, &walk->words[at + 1], max_kernel_bytes, 0);
+  /* Where perf has made the chain already it comes with its mark. */
+  if (bytes >= 8 && walk->words[at + 1] == CONTEXT_KERNEL) {
+    bytes = bpf_get_stack(ctx, &walk->words[at], max_kernel_bytes, 0);
+    bytes -= 8;
+  }
+  if (bytes < 8) {
+    walk->words[at + 1] = ip;
+    bytes = 8;
+  }
+  walk->position = at + 1 + ((__u32)bytes / 8);
+}
+
+static __always_inline bool reader_must_wake(__u32 size) {
+  if (woken || bpf_ringbuf_query(&records, BPF_RB_AVAIL_DATA) + size < wake_bytes) return false;
+  woken = 1;
+  return true;
+}
+
+static __always_inline void send(struct tephra_walk* walk, struct tephra_walk_totals* total, __u16 misc) {
+  __u32 size = walk->position * 8;
+  if (size > sizeof walk->words) return;
+  /* perf_event_header: type, misc, size. */
+  walk->words[0] = RECORD_SAMPLE | (__u64)misc << 32 | (__u64)size << 48;
+  if (bpf_ringbuf_output(&records, walk->words, size,
+                         reader_must_wake(size) ? BPF_RB_FORCE_WAKEUP : BPF_RB_NO_WAKEUP)) {
+    total->lost++;
+  } else {
+    total->walked++;
+  }
+}
+
+/* Registers of user code that the event hit in user code are the context's. */
+static __always_inline enum tephra_user_part begin_here(struct bpf_perf_event_data* ctx, struct tephra_walk* walk) {
+  if (TEPHRA_IS_32_BIT(&ctx->regs)) return TEPHRA_USER_FOREIGN;
+  TEPHRA_TAKE_REGISTERS(walk, &ctx->regs);
+  walk->frame.is_call_site = 0;
+  walk->frame.fp_lost = 0;
+  return TEPHRA_USER_HERE;
+}
+
+SEC("perf_event")
+int stack_sample(struct bpf_perf_event_data* ctx) {
+  struct task_struct* task = bpf_get_current_task_btf();
+  enum tephra_user_part user = TEPHRA_USER_NONE;
+  struct tephra_walk_totals* total;
+  struct tephra_walk* walk;
+  const bool in_user = TEPHRA_IN_USER_CODE(&ctx->regs);
+  __u64 ip = TEPHRA_CODE_ADDRESS(&ctx->regs);
+  __u32 zero = 0;
+  __u32 pid;
+  __u32 tid;
+  __u32 chain;
+  __u32 end = TEPHRA_WALK_NOT_TOLD;
+  walk = bpf_map_lookup_elem(&walks, &zero);
+  total = bpf_map_lookup_elem(&totals, &zero);
+  if (!walk || !total) return 1;
+  tid = tephra_pid_of(task);
+  pid = tephra_pid_of(task->group_leader);
+  if (user_stacks) user = in_user ? begin_here(ctx, walk) : tephra_walk_begin(walk, task);
+  if (user == TEPHRA_USER_FOREIGN || (user == TEPHRA_USER_HERE && pid == 0)) goto leave_to_perf;
+  if (user == TEPHRA_USER_HERE && !tephra_walk_process(walk, task, pid)) {
+    wait_for(total, pid, tid, 0, ~0);
+    goto leave_to_perf;
+  }
+  walk->words[1] = identifier;
+  walk->words[2] = ip;
+  walk->words[3] = pid | (__u64)tid << 32;
+  walk->words[4] = bpf_ktime_get_ns();
+  walk->position = 5;
+  if (with_address) tephra_put(walk, ctx->addr);
+  tephra_put(walk, bpf_get_smp_processor_id());
+  if (with_period) tephra_put(walk, ctx->sample_period);
+  chain = walk->position;
+  tephra_put(walk, 0);
+  if (kernel_stacks && !in_user) put_kernel_stack(ctx, walk, ip);
+  if (user == TEPHRA_USER_HERE) {
+    tephra_put(walk, CONTEXT_USER);
+    tephra_walk_user(walk, max_frames);
+    end = walk->end;
+    if (end == TEPHRA_WALK_NO_MAPPING && wait_for(total, pid, tid, walk->frame.pc, walk->first)) goto leave_to_perf;
+  }
+  if (chain < 64) walk->words[chain] = walk->position - chain - 1;
+  tephra_put(walk, 0); /* no registers */
+  tephra_put(walk, 0); /* no copy of the stack */
+  send(walk, total, (in_user ? MISC_USER : MISC_KERNEL) | end << TEPHRA_WALK_END_SHIFT);
+  return also_raw;
+leave_to_perf:
+  total->left_to_perf++;
+  return 1;
+}

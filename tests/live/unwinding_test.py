@@ -1,0 +1,234 @@
+"""Copies of stacks, unwound: against libunwind and perf on the same recordings, and against what programs are known to do."""
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import tempfile
+import unittest
+
+from support import FIXTURES, PROGRAMS, ROOT, LiveTest, program, run
+
+SOURCE = os.path.join(ROOT, "tests", "programs", "unwinding.cpp")
+COMPARE = os.path.join(PROGRAMS, "compare_unwinders")
+PERF = ["perf", "record", "-q", "-N", "-e", "cpu-clock", "-F", "997"]
+FLAGS = ["-std=c++20", "-O2", "-g", "-fomit-frame-pointer", "-fno-optimize-sibling-calls", "-w"]
+VARIANTS = {
+    "gcc": ["g++"],
+    "gcc_no_pie": ["g++", "-no-pie"],
+    "gcc_static": ["g++", "-static"],
+    "clang": ["clang++-14"],
+    "clang_O3_static_pie": ["clang++-14", "-O3", "-static-pie"],
+}
+ROW = re.compile(r"^\s+(outermost|[a-z0-9 ]+?)\s+(\d+)\s+(\d+)\s+(\d+)\s+(\d+)$")
+
+
+class Unwinding(LiveTest):
+    @classmethod
+    def setUpClass(cls):
+        cls.built = tempfile.mkdtemp(prefix="tephra-unwinding-")
+        cls.addClassCleanup(shutil.rmtree, cls.built, ignore_errors=True)
+
+    def setUp(self):
+        super().setUp()
+        self.need_perf()
+
+    def compiled(self, name, *words):
+        """A program or library of the source; skips where the compiler is absent."""
+        path = os.path.join(self.built, name)
+        if not os.path.exists(path):
+            if shutil.which(words[0]) is None:
+                self.skipTest(f"{words[0]} is not installed")
+            done = run([words[0], *FLAGS, *words[1:], "-o", path, SOURCE, "-ldl", "-lpthread"])
+            self.assertEqual(done.returncode, 0, done.stderr)
+        return path
+
+    def plugin(self):
+        return self.compiled("plugin.so", "g++", "-DPLUGIN", "-shared", "-fPIC")
+
+    def recorded(self, *command, size=16384):
+        data = self.path("perf.data")
+        done = run([*PERF, "--call-graph", f"dwarf,{size}", "-o", data, *command])
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return data
+
+    def verdict(self, data):
+        result = self.tephra("report", "--json", "-q", "-i", data)
+        return json.loads(result.stdout)["verdict"]
+
+    def compare_with_libunwind(self, data):
+        """Returns, of the stacks that ours says are whole, how many are the same and how many part."""
+        if not os.path.exists(COMPARE):
+            self.skipTest("compare_unwinders was not built: libunwind-dev is not installed")
+        text = run([COMPARE, "-v", "3", data]).stdout
+        rows = {row[1].strip(): [int(n) for n in row.groups()[1:]] for row in map(ROW.match, text.splitlines()) if row}
+        self.assertIn("outermost", rows, text)
+        same, longer, shorter, other = rows["outermost"]
+        return same, longer, shorter, other, text
+
+    def assert_whole(self, data, least=0.99):
+        verdict = self.verdict(data)
+        self.assertEqual(verdict["engine"], "stack copies")
+        self.assertGreater(verdict["samples"], 20)
+        self.assertGreaterEqual(verdict["stacks_rooted"], least, verdict)
+        self.assertNotIn("leaf_without_frame", verdict["reasons"])
+        self.assertNotIn("stack_copy_not_unwound", verdict["reasons"])
+        # What is not whole is counted by reason, and by module.
+        cut = round(verdict["samples"] * (1 - verdict["stacks_rooted"]))
+        self.assertEqual(sum(end["samples"] for end in verdict["stack_ends"]), cut, verdict)
+
+    def assert_agrees(self, data):
+        same, longer, shorter, other, text = self.compare_with_libunwind(data)
+        self.assertGreater(same, 20, text)
+        self.assertLessEqual(other + shorter, (same + longer) * 0.01, text)
+
+    def stacks_through(self, data, *functions):
+        """How many samples have these functions one below the other, and how many have the last one at all."""
+        found = having = 0
+        wanted = ";".join(functions)
+        for stack, count in self.folded("--no-inline", "-i", data).items():
+            if functions[-1] in stack.split(";"):
+                having += count
+                found += count if wanted in stack else 0
+        return found, having
+
+    def test_every_shape_in_every_build(self):
+        for name, words in VARIANTS.items():
+            with self.subTest(variant=name):
+                path = self.compiled(name, *words)
+                data = self.recorded(path, "all", "1.5", *([] if "static" in name else [self.plugin()]))
+                self.assert_whole(data)
+                self.assert_agrees(data)
+
+    def test_as_perf_unwinds(self):
+        """Address by address, where perf's stack is whole too. perf prints callers one byte back."""
+        data = self.recorded(self.compiled("gcc", "g++"), "all", "1.5", self.plugin())
+        theirs = self.chains(run(["perf", "script", "--no-inline", "-F", "ip", "-i", data]).stdout)
+        ours = self.chains(self.tephra("script", "-q", "--no-inline", "-F", "ip", "-i", data).stdout)
+        self.assertEqual(len(ours), len(theirs))
+        same = sum(len(a) == len(b) and all(x - y in (0, 1) for x, y in zip(a, b)) for a, b in zip(ours, theirs))
+        self.assertGreaterEqual(same, 0.97 * len(ours), "perf and tephra differ in too many stacks")
+
+    @staticmethod
+    def chains(text):
+        chains = [[]]
+        for line in text.splitlines():
+            word = line.strip().split(" ")[0]
+            if word:
+                chains[-1].append(int(word, 16))
+            elif chains[-1]:
+                chains.append([])
+        return [chain for chain in chains if chain]
+
+    def test_callers_that_are_known(self):
+        path = self.compiled("gcc", "g++")
+        for shape, functions in {
+            "recursion": ["recurse"] * 31 + ["burn"],
+            "exceptions": ["catches", "burn"],
+            "tail": ["before_tail_call", "tail_called", "burn"],
+            "alloca": ["with_alloca", "burn"],
+            "realigned": ["realigned", "burn"],
+        }.items():
+            with self.subTest(shape=shape):
+                data = self.recorded(path, shape, "0.6")
+                found, having = self.stacks_through(data, *functions)
+                # Exceptions burn in two places, and run destructors while they pass.
+                least = 0.2 if shape == "exceptions" else 0.98
+                self.assertGreater(having, 20)
+                self.assertGreaterEqual(found, least * having)
+
+    def test_the_caller_of_memcpy_is_there(self):
+        data = self.recorded(self.compiled("gcc", "g++"), "memcpy", "0.6")
+        stacks = self.folded("--no-inline", "-i", data)
+        copying = {stack: n for stack, n in stacks.items() if re.search(r"mem(cpy|move)[^;]*$", stack)}
+        self.assertGreater(sum(copying.values()), 20, stacks)
+        direct = sum(n for stack, n in copying.items() if re.search(r";copies;[^;]*mem(cpy|move)[^;]*$", stack))
+        self.assertEqual(direct, sum(copying.values()), copying)
+
+    def test_through_signal_handlers(self):
+        data = self.recorded(self.compiled("gcc", "g++"), "signals", "1")
+        stacks = self.folded("--no-inline", "-i", data)
+        handled = {stack: n for stack, n in stacks.items() if ";handles" in stack}
+        self.assertGreater(sum(handled.values()), 20, stacks)
+        through = sum(n for stack, n in handled.items() if re.search(r";main;.*;__restore_rt;handles;burn", stack))
+        self.assertGreaterEqual(through, 0.95 * sum(handled.values()), handled)
+
+    def test_a_copy_that_is_too_small_says_so(self):
+        data = self.recorded(self.compiled("gcc", "g++"), "recursion", "0.6", size=1024)
+        verdict = self.verdict(data)
+        self.assertLess(verdict["stacks_rooted"], 0.5)
+        self.assertGreater(verdict["reasons"]["stack_copy_too_short"], 20)
+        self.assertEqual(verdict["stack_ends"][0]["reason"], "stack_copy_too_short")
+        self.assertEqual(verdict["stack_ends"][0]["module"], "gcc")
+        self.assertIn("larger copy", verdict["advice"][0]["fix"])
+
+    def test_a_file_that_is_gone_says_so(self):
+        path = self.path("gone")
+        shutil.copy(self.compiled("gcc", "g++"), path)
+        data = self.recorded(path, "recursion", "0.5")
+        os.unlink(path)
+        verdict = self.verdict(data)
+        self.assertGreater(verdict["reasons"].get("walk_no_file", 0), 20, verdict)
+        self.assertIn("gone", {end["module"] for end in verdict["stack_ends"]})
+
+    def test_our_own_recordings(self):
+        data = self.path("own.data")
+        self.tephra("record", "-q", "-e", "cpu-clock", "-F", "997", "--call-graph", "dwarf,16384", "-o", data,
+                    self.compiled("clang", "clang++-14"), "all", "1")
+        self.assert_whole(data)
+        self.assert_agrees(data)
+
+    def test_python(self):
+        python = shutil.which("python3")
+        data = self.recorded(python, "-c", "import re\nfor i in range(400): re.sub('(a|b)+c', 'x', 'ab' * 2000)",
+                             size=32768)
+        self.assert_whole(data)
+        self.assert_agrees(data)
+
+    def test_node(self):
+        if shutil.which("node") is None:
+            self.skipTest("node is not installed")
+        text = "function f(n){return n<2?n:f(n-1)+f(n-2)};const e=Date.now()+1500;let s=0;while(Date.now()<e)s+=f(20);"
+        data = self.recorded("node", "--interpreted-frames-native-stack", "-e", text, size=32768)
+        self.assertGreaterEqual(self.verdict(data)["stacks_rooted"], 0.97, self.verdict(data))
+
+    def test_java(self):
+        if shutil.which("java") is None:
+            self.skipTest("java is not installed")
+        with open(self.path("Work.java"), "w") as file:
+            file.write("class Work { static int f(int n) { return n < 2 ? n : f(n - 1) + f(n - 2); }\n"
+                       "public static void main(String[] a) { long e = System.currentTimeMillis() + 2000; int s = 0;\n"
+                       "while (System.currentTimeMillis() < e) s += f(25); System.exit(s == 1 ? 1 : 0); } }\n")
+        data = self.recorded("java", "-XX:+PreserveFramePointer", self.path("Work.java"), size=32768)
+        self.assertGreaterEqual(self.verdict(data)["stacks_rooted"], 0.95, self.verdict(data))
+
+
+class BranchRecords(LiveTest):
+    """Recordings with the processor's record of calls, made on machines that have one."""
+
+    def setUp(self):
+        super().setUp()
+        self.need_perf()
+        self.data = os.path.join(FIXTURES, "perf-data", "KDAB-perfparser", "vector_static_gcc", "perf.lbr.data")
+        if not os.path.exists(self.data):
+            self.skipTest("no fixtures: set TEPHRA_FIXTURES")
+
+    def test_callers_are_those_that_perf_prints(self):
+        """perf shows where the innermost function begins in the place of where the sample was; all else is the same."""
+        theirs = Unwinding.chains(run(["perf", "script", "--no-inline", "-F", "ip", "-i", self.data]).stdout)
+        ours = Unwinding.chains(self.tephra("script", "-q", "--no-inline", "-F", "ip", "-i", self.data).stdout)
+        self.assertEqual(len(ours), len(theirs))
+        in_user = 0
+        for our, their in zip(ours, theirs):
+            our_user = [a for a in our if a >> 47 == 0]
+            their_user = [a for a in their if a >> 47 == 0]
+            self.assertEqual([a for a in our if a >> 47], [a for a in their if a >> 47][:len(our) - len(our_user)])
+            if len(their_user) > 1:
+                in_user += 1
+                self.assertEqual(our_user[1:len(their_user)], their_user[1:])
+        self.assertGreater(in_user, 5)
+
+
+if __name__ == "__main__":
+    unittest.main()
