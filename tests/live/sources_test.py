@@ -16,9 +16,8 @@ from support import TEPHRA, LiveTest, parse_folded, run
 
 SOURCE = """
 static inline __attribute__((always_inline)) long inner(long n) { long s = 0; for (long i = 0; i < n; ++i) s += i * s + 1; return s; }
-extern "C" __attribute__((noinline)) long visible_work(long n) { return inner(n) + 1; }
-static __attribute__((noinline)) long hidden_work(long n) { return visible_work(n) * 3; }
-int main() { volatile long x = 0; for (int i = 0; i < 60; ++i) x += hidden_work(10000000); return x == 42; }
+static __attribute__((noinline)) long work(long n) { return inner(n) + 1; }
+int main() { volatile long x = 0; for (int i = 0; i < 60; ++i) x += work(10000000); return x == 42; }
 """
 
 
@@ -65,10 +64,6 @@ def not_found(request):
 
 
 class SourcesTest(LiveTest):
-    @classmethod
-    def setUpClass(cls):
-        cls.shared = None
-
     def setUp(self):
         super().setUp()
         if shutil.which("g++") is None:
@@ -100,13 +95,13 @@ class SourcesTest(LiveTest):
                         TEPHRA_NO_CACHE="1", **environment)
         result = self.tephra("fold", "-v", *words, "out.data", env=settings)
         self.said = result.stderr
-        return {name for stack in parse_folded(result.stdout) for name in stack.split(";")}
+        return {name.removesuffix("_[i]") for stack in parse_folded(result.stdout) for name in stack.split(";")}
 
     def assert_named(self, names):
-        self.assertLessEqual({"main", "hidden_work", "visible_work", "inner"}, names)
+        self.assertLessEqual({"work", "inner"}, names)
 
     def assert_unnamed(self, names):
-        self.assertFalse({"hidden_work", "inner"} & names, names)
+        self.assertFalse({"work", "inner"} & names, names)
 
     def test_debug_root(self):
         self.assert_unnamed(self.functions())
