@@ -8,6 +8,9 @@
 
 namespace tephra::base {
 
+// Decompresses one zstd frame that must yield exactly `output.size()` bytes. False when it does not.
+bool unzstd_into(Bytes compressed, std::span<std::byte> output);
+
 // One zstd stream that arrives in pieces.
 class ZstdDecompressor {
  public:

@@ -14,6 +14,7 @@
 #include "cli/arguments.h"
 #include "cli/command.h"
 #include "cli/input.h"
+#include "cli/source_options.h"
 #include "formats/format.h"
 #include "objects/elf_file.h"
 #include "symbols/file_finder.h"
@@ -227,7 +228,7 @@ base::Result<int> write_archive(const InputOptions& input, const std::string& ou
   Bundle bundle(*file, folder);
   const std::string name = input.path == "-" ? "perf.data" : file_name(input.path);
   TEPHRA_CHECK_OK(bundle.add_recording(content.bytes(), name));
-  symbols::FileFinder finder;
+  symbols::FileFinder& finder = *input.symbols.finder;
   for (const symbols::WantedFile& wanted : sampled_files(profile)) TEPHRA_CHECK_OK(bundle.add(wanted, finder));
   TEPHRA_CHECK_OK(bundle.finish());
   TEPHRA_TRY(const uint64_t bytes, file->finish());
@@ -249,6 +250,7 @@ base::Result<int> archive(std::span<const std::string> words) {
   parser->add_option("-i,--input,input", input.path, "the recording; - is standard input")->type_name("FILE");
   parser->add_option("-o,--output", output, "what to write: .tar.zst, .tar.gz or .tar (FILE.tar.zst)")
       ->type_name("OUT");
+  declare_sources(*parser, input.symbols);
   parser->add_flag("-q,--quiet", input.quiet, "print only errors");
   TEPHRA_TRY(const bool go_on, parse(*parser, words));
   if (!go_on) return kExitDone;

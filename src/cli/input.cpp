@@ -11,6 +11,7 @@
 #include "base/file.h"
 #include "cli/command.h"
 #include "cli/redaction_key.h"
+#include "cli/source_options.h"
 #include "formats/format.h"
 #include "formats/jit_files.h"
 #include "symbols/file_finder.h"
@@ -112,6 +113,7 @@ void declare_names(CLI::App& parser, symbols::Options& symbols) {
   parser.add_flag_callback(
       "--no-demangle", [&] { symbols.demangle = false; }, "symbol names as the linker has them");
   parser.add_flag("--full-names", symbols.full_names, "names with parameters, and never shortened");
+  declare_sources(parser, symbols);
 }
 
 void InputOptions::declare(CLI::App& parser) {
@@ -211,6 +213,9 @@ int conclude(const InputOptions& options, const analysis::Verdict& verdict, Verd
   const bool refused = options.strict && verdict.grade != analysis::Grade::kGood;
   if (options.verbose) {
     fmt::print(stderr, "{}\n", analysis::details(verdict));
+    if (const std::string files = refused_sources(options.symbols); !files.empty()) {
+      fmt::print(stderr, "files that were found and not used for names:{}\n", files);
+    }
   } else if (refused || (!options.quiet && shown == VerdictShown::kNo)) {
     fmt::print(stderr, "{}\n", analysis::one_line(verdict));
   }

@@ -36,7 +36,7 @@ struct InputOptions {
   void declare(CLI::App& parser);
 };
 
-// Declares --no-inline, --no-demangle and --full-names.
+// Declares --no-inline, --no-demangle, --full-names, and where names are found (cli/source_options.h).
 void declare_names(CLI::App& parser, symbols::Options& symbols);
 
 // That a profile holds no samples, and why not.

@@ -16,6 +16,7 @@
 #include "cli/command.h"
 #include "cli/input.h"
 #include "cli/recording.h"
+#include "cli/source_options.h"
 #include "cli/target_options.h"
 #include "collect/recorder.h"
 #include "formats/folded.h"
@@ -42,7 +43,7 @@ constexpr size_t kTopFunctions = 10;
 constexpr OptionsWithValue kOptionsWithValue{
     "tpcdfouGCDe",
     "--type --pid --tid --command --duration --freq --period --output --uid --cgroup --container --cpu --delay --event "
-    "--call-graph"};
+    "--call-graph --symfs --debug-root --debuginfod-timeout"};
 
 struct Flags {
   std::string type = "cpu";
@@ -256,6 +257,8 @@ void show(const Input& input, const Recorded& recorded, const Flags& flags) {
     fmt::print("{}\n", views::top_text(analysis::top_functions(input.profile, kTopFunctions),
                                        model::totals(input.profile), !flags.input.symbols.full_names));
     fmt::print("{}\n\n", flags.input.verbose ? analysis::details(input.verdict) : analysis::one_line(input.verdict));
+    const std::string refused = flags.input.verbose ? refused_sources(flags.input.symbols) : "";
+    if (!refused.empty()) fmt::print("files that were found and not used for names:{}\n\n", refused);
     fmt::print("recording    {0}.perf.data\nfolded       {0}.folded\n", recorded.stem);
   }
   fmt::print("flame graph  {}.svg\n", recorded.stem);

@@ -58,10 +58,10 @@ EmbeddedAnswers::EmbeddedAnswers(const Profile& profile, const Options& options)
   states_.resize(profile.frames.size());
   own_row_.resize(profile.frames.size());
   shown_.resize(names_->strings.size());
-  add_frames(profile, options);
+  add_frames(profile);
 }
 
-void EmbeddedAnswers::add_frames(const Profile& profile, const Options& options) {
+void EmbeddedAnswers::add_frames(const Profile& profile) {
   std::unordered_map<MappingKey, const EmbeddedNames::Module*, MappingKeyHash> by_key;
   for (const auto& module : names_->modules) by_key.emplace(key_of(module.mapping, names_->strings), &module);
   std::vector<const EmbeddedNames::Module*> modules(profile.mappings.size());
@@ -81,7 +81,7 @@ void EmbeddedAnswers::add_frames(const Profile& profile, const Options& options)
     const Mapping& mapping = profile.mappings[frame.mapping];
     const bool proven = !mapping.build_id.empty();
     const bool has_lines = names_->inlines_cut ? names_->levels[row->first_level].line != 0 : module->has_lines;
-    const bool complete = row->named && (has_lines || !options.inlines || !is_demangled(mapping.kind));
+    const bool complete = row->named && (has_lines || !is_demangled(mapping.kind));
     const bool unseen = !row->named && (row->reason == model::Reason::file_missing || model::is_kernel(mapping.kind));
     states_[id.value] = complete || !(proven || unseen) ? State::kSettled : State::kMayBeRefined;
   });
@@ -101,10 +101,11 @@ void EmbeddedAnswers::add(const Profile& profile, FrameId frame, const EmbeddedN
   }
   for (uint32_t i = 0; i < levels; ++i) {
     const EmbeddedNames::Level& level = names_->levels[row.first_level + i];
-    const bool lines = options_.inlines;
-    answers_.levels.push_back(
-        {shown(level, mapping, row.named), answers_.strings.add(names_->strings[level.system_name]),
-         lines ? answers_.strings.add(names_->strings[level.file]) : StringId{}, lines ? level.line : 0, row.named});
+    // Without inlined functions the one that holds the code has the line of the instruction.
+    const EmbeddedNames::Level& place = names_->levels[row.first_level + (options_.inlines ? i : row.level_count - 1)];
+    answers_.levels.push_back({shown(level, mapping, row.named),
+                               answers_.strings.add(names_->strings[level.system_name]),
+                               answers_.strings.add(names_->strings[place.file]), place.line, row.named});
   }
 }
 

@@ -29,7 +29,7 @@ class EmbeddedAnswers {
  private:
   enum class State : uint8_t { kNone, kSettled, kMayBeRefined };
   State state(model::FrameId frame) const { return states_.empty() ? State::kNone : states_[frame.value]; }
-  void add_frames(const model::Profile& profile, const Options& options);
+  void add_frames(const model::Profile& profile);
   void add(const model::Profile& profile, model::FrameId frame, const model::EmbeddedNames::Row& row);
   model::StringId shown(const model::EmbeddedNames::Level& level, const model::Mapping& mapping, bool named);
   bool refines(const Answers& found, const Answers::Row& row) const;

@@ -11,7 +11,6 @@
 #include "model/entry_names.h"
 #include "objects/demangle.h"
 #include "symbols/code_object.h"
-#include "symbols/kept_files.h"
 #include "symbols/vdso.h"
 
 namespace tephra::symbols {
@@ -37,19 +36,15 @@ class FileAnswers {
       : profile_(profile), options_(options), path_(profile.text(mapping.path)) {
     file_name_ = path_.substr(path_.rfind('/') + 1);
     unproven_ = mapping.kind == model::CodeKind::kFile && mapping.build_id.empty();
-    if (mapping.kind == model::CodeKind::kFile && options.kept != nullptr) {
-      object_ = open_kept(*options.kept, mapping);
-      if (object_) unproven_ = false;
-    }
-    if (object_) {
-    } else if (mapping.kind != model::CodeKind::kVdso) {
-      object_ = CodeObject::open(path_, mapping.build_id, mapping.file, refusal_);
+    if (mapping.kind != model::CodeKind::kVdso) {
+      object_ = CodeObject::open(*options.finder, {path_, mapping.build_id, mapping.file}, refusal_);
     } else if (mapping.build_id.empty() && !is_of_this_host(profile.facts)) {
       refusal_ = Reason::build_id_mismatch;
     } else {
       object_ = CodeObject::view(own_vdso(), mapping.build_id, refusal_);
     }
     if (object_) object_->keep_sources_in(options.cache);
+    if (object_ && object_->was_kept()) unproven_ = false;
   }
 
   // Answers all of them. Debug information is read for all at once, since that uses all processors.
@@ -62,7 +57,7 @@ class FileAnswers {
       object_->prepare_sources(addresses);
     }
     for (const FrameId frame : frames) answer(frame);
-    if (object_ && options_.inlines) object_->store_sources();
+    if (object_) object_->store_sources();
   }
 
   void answer(FrameId frame) {
@@ -72,6 +67,7 @@ class FileAnswers {
     if (!address) return answer_unknown(frame, row.address, Reason::no_symbol);
     levels_.clear();
     if (wants_source()) object_->find_source(*address, levels_);
+    if (!options_.inlines) leave_out_inlined();
     const auto facts = object_->frame_facts(*address);
     if (answer_code(frame, *address)) {
       if (unproven_) answers_.rows.back().reason = Reason::file_unproven;
@@ -86,14 +82,8 @@ class FileAnswers {
   Answers take() && { return std::move(answers_); }
 
  private:
-  std::unique_ptr<CodeObject> open_kept(const KeptFiles& kept, const Mapping& mapping) {
-    auto content = kept.open(mapping.build_id, mapping.file);
-    return content ? CodeObject::read(std::move(*content), path_, mapping.build_id, refusal_) : nullptr;
-  }
-
   bool wants_source() const {
-    return options_.inlines &&
-           (!options_.inlines_until || std::chrono::steady_clock::now() < *options_.inlines_until);
+    return !options_.lines_until || std::chrono::steady_clock::now() < *options_.lines_until;
   }
 
   // Where to look an address up: a return address belongs to the call before it, which may be the last instruction of
@@ -109,6 +99,14 @@ class FileAnswers {
       if (label) return address;
     }
     return object_->elf().address_of_offset(row.address - 1);
+  }
+
+  // Leaves the function that holds the code, at the line of the address.
+  void leave_out_inlined() {
+    if (levels_.size() < 2) return;
+    levels_.front().file = levels_.back().file;
+    levels_.front().line = levels_.back().line;
+    levels_.resize(1);
   }
 
   // Answers with what is known about code at `address`; false when no name is.

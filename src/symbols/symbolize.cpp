@@ -211,11 +211,15 @@ class Rewriter {
 
 }  // namespace
 
-std::vector<Answers> look_up(const Profile& profile, const Options& options) {
+std::vector<Answers> look_up(const Profile& profile, const Options& given) {
+  Options options = given;
+  if (!options.finder) options.finder = std::make_shared<FileFinder>();
   EmbeddedAnswers known(profile, options);
   const Batches batches = group(profile, known);
   std::vector<std::function<Answers()>> work;
-  if (!batches.kernel.empty()) work.push_back([&] { return answer_kernel(profile, batches.kernel); });
+  if (!batches.kernel.empty()) {
+    work.push_back([&] { return answer_kernel(profile, batches.kernel, {}, options.finder.get()); });
+  }
   for (const auto& file : batches.files) {
     work.push_back([&] { return answer_file(profile, file.first, file.second, options); });
   }

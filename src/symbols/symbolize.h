@@ -1,6 +1,7 @@
 #pragma once
 
 #include <chrono>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -8,19 +9,18 @@
 #include "base/disk_cache.h"
 #include "model/profile.h"
 #include "symbols/answers.h"
+#include "symbols/file_finder.h"
 
 namespace tephra::symbols {
 
-class KeptFiles;
-
 struct Options {
-  bool inlines = true;  // add the frames of inlined functions, and source lines
+  bool inlines = true;  // add the frames of inlined functions
   bool demangle = true;
-  bool full_names = false;     // demangled names with their parameter lists
-  bool exact_unknown = false;  // name an unknown frame by its exact address, not by the start of its function
-  base::DiskCache cache{""};   // where what was read of debug information is kept for the next time
-  const KeptFiles* kept = nullptr;  // files held open since they ran; they come before those of the same name
-  std::optional<std::chrono::steady_clock::time_point> inlines_until;  // then no more inlined functions and lines
+  bool full_names = false;             // demangled names with their parameter lists
+  bool exact_unknown = false;          // name an unknown frame by its exact address, not by the start of its function
+  std::shared_ptr<FileFinder> finder;  // where files are found; null: one of its own, with default options
+  base::DiskCache cache{""};           // where what was read of debug information is kept for the next time
+  std::optional<std::chrono::steady_clock::time_point> lines_until;  // then no more inlined functions and lines
 };
 
 // Names every frame of `profile`: returns a profile whose frames have functions, source lines and facts from call-frame
