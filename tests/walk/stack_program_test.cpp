@@ -12,6 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <set>
 #include <thread>
 
@@ -245,6 +246,7 @@ TEST_F(StackProgramTest, InTheKernelBothStacksAreThereAsPerfWritesThem) {
   ASSERT_GE(walked.size(), 200u);
   ASSERT_EQ(raw.size(), walked.size());
   size_t in_kernel = 0;
+  size_t deepest = 0;
   for (size_t i = 0; i < walked.size(); ++i) {
     EXPECT_EQ(walked[i].ip, raw[i].ip);
     EXPECT_EQ(walked[i].tid, raw[i].tid);
@@ -259,9 +261,10 @@ TEST_F(StackProgramTest, InTheKernelBothStacksAreThereAsPerfWritesThem) {
     if (!walked[i].has_kernel_mark) continue;
     ++in_kernel;
     EXPECT_EQ(walked[i].kernel.front(), walked[i].ip);
-    EXPECT_GT(walked[i].kernel.size(), 2u);
+    deepest = std::max(deepest, walked[i].kernel.size());
   }
   EXPECT_GT(in_kernel, walked.size() / 2);
+  EXPECT_GT(deepest, 4u);
 }
 
 TEST_F(StackProgramTest, PartsThatAreNotWantedAreLeftOut) {
