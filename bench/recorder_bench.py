@@ -115,14 +115,14 @@ def alternate(pair, rounds):
 def bench_cost(folder, options):
     with busy_machine():
         for frequency in (99, 999, 20000):
-            words = ["-a", "-g", "-e", "cpu-clock", "-F", str(frequency), "--", "sleep", str(options.seconds)]
+            words = ["-a", "--call-graph", "fp", "-e", "cpu-clock", "-F", str(frequency), "--", "sleep", str(options.seconds)]
             times, sizes = alternate(recorders(folder, *words), options.rounds)
             what = f"the machine for {options.seconds:g} s at {frequency:,} Hz, stacks by frame pointers"
             ours, theirs = (statistics.median(times[name]) * 1e3 for name in ("tephra", "perf"))
             row(f"CPU time of recording {what}", ours, theirs, "ms", "not above")
             ours, theirs = (statistics.median(sizes[name]) for name in ("tephra", "perf"))
             row(f"bytes a sample, all else in the file included, of recording {what}", ours, theirs, "bytes", "not above")
-        words = ["-a", "-g", "-e", "cpu-clock", "-F", "20000", "--", "sleep", str(options.seconds)]
+        words = ["-a", "--call-graph", "fp", "-e", "cpu-clock", "-F", "20000", "--", "sleep", str(options.seconds)]
         pair = recorders(folder, *words)
         pair["tephra"] = ([*pair["tephra"][0][:2], "-z", *pair["tephra"][0][2:]], pair["tephra"][1])
         times, sizes = alternate(pair, options.rounds)
@@ -142,7 +142,7 @@ def lost_samples(path):
 
 def bench_loss(folder, options):
     """At 50,000 Hz, with every CPU busy twice over so that recorders have to wait for theirs."""
-    words = ["-a", "-g", "-e", "cpu-clock", "-F", "50000", "--", "sleep", str(options.seconds)]
+    words = ["-a", "--call-graph", "fp", "-e", "cpu-clock", "-F", "50000", "--", "sleep", str(options.seconds)]
     lost = {"tephra": [], "perf": []}
     with busy_machine(), busy_machine():
         for _ in range(options.rounds):
@@ -162,7 +162,7 @@ def first_sample(command, path):
 
 
 def bench_start(folder, options):
-    words = ["-a", "-g", "-e", "cpu-clock", "-F", "999", "--", "sleep", "0.5"]
+    words = ["-a", "--call-graph", "fp", "-e", "cpu-clock", "-F", "999", "--", "sleep", "0.5"]
     times = {"tephra": [], "perf": []}
     with busy_machine(), running(*(["sleep", "1000"] for _ in range(options.processes))):
         for index in range(options.rounds):
@@ -184,7 +184,7 @@ def time_for_work():
 
 def bench_flight(folder, options):
     """What waiting in flight costs: the recorder's own CPU, and what the kernel's sampling takes from a busy machine."""
-    words = ["-q", "-a", "-g", "-e", "cpu-clock", "-F", "999", "--overwrite", "-o"]
+    words = ["-q", "-a", "--call-graph", "fp", "-e", "cpu-clock", "-F", "999", "--overwrite", "-o"]
     waiting = {"tephra": [TEPHRA, "record", "-B", *words, os.path.join(folder, "flight.data"), "sleep", "1000"],
                "perf": ["perf", "record", *words, os.path.join(folder, "perf.data"), "sleep", "1000"]}
     own = []

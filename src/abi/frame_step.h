@@ -114,6 +114,7 @@ TEPHRA_STEP int tephra_step_by_rule(int machine, const struct tephra_frame_rule*
   unsigned long long cfa;
   unsigned long long pc = frame->lr;
   unsigned long long fp_at;
+  unsigned long long word;
   int end;
   if (rule->cfa == TEPHRA_CFA_OUTERMOST) return TEPHRA_WALK_OUTERMOST;
   if (rule->cfa == TEPHRA_CFA_NONE) return tephra_step_by_frame_pointer(machine, memory, frame);
@@ -134,8 +135,12 @@ TEPHRA_STEP int tephra_step_by_rule(int machine, const struct tephra_frame_rule*
   if (rule->fp == TEPHRA_SAVED_AT_CFA || rule->fp == TEPHRA_SAVED_AT_FP) {
     if (rule->fp == TEPHRA_SAVED_AT_FP && frame->fp_lost) return TEPHRA_WALK_UNSUPPORTED;
     fp_at = rule->fp == TEPHRA_SAVED_AT_CFA ? cfa + rule->fp_offset : frame->fp + rule->fp_offset;
-    if (TEPHRA_READ_WORD(memory, fp_at, &frame->fp)) return TEPHRA_WALK_UNREADABLE;
-    frame->fp_lost = 0; /* what a function saved is its caller's, whatever became of the register since */
+    if (!TEPHRA_READ_WORD(memory, fp_at, &word)) {
+      frame->fp = word;
+      frame->fp_lost = 0; /* what a function saved is its caller's, whatever became of the register since */
+    } else if (fp_at >= frame->sp) {
+      frame->fp_lost = 1;
+    } /* else it was popped already, which epilogues do not always say, and is in the register again */
   } else if (rule->fp == TEPHRA_SAVED_UNKNOWN) {
     frame->fp_lost = 1;
   }

@@ -30,6 +30,8 @@
   X(kernel_symbols_hidden, "kernel symbol addresses are hidden from this user")                                 \
   X(kernel_mismatch, "the recording is of another kernel or another boot")                                      \
   X(jit_code_unnamed, "generated code without a map of names")                                                  \
+  X(jit_code_doubtful, "generated code at an address that another function had had until about then")           \
+  X(jit_map_unproven, "generated code named from a file that may be of another process or moment")              \
   /* counted in records */                                                                                      \
   X(malformed_records, "records that could not be read and were skipped")                                       \
   X(unknown_records, "records of a type that is not known")                                                     \

@@ -377,6 +377,23 @@ TEST(ProcessHealth, StrippedFilesNameTheirDebugPackages) {
                  "install -D $(debuginfod-find debuginfo abcdef) /usr/lib/debug/.build-id/ab/cdef.debug");
 }
 
+TEST(ProcessHealth, WhatAutoTakes) {
+  auto facts = good_process();
+  facts.modules.push_back(module("/lib/libc.so.6", 1000, 50));
+  auto machine = good_machine();
+  machine.stack_walks = kernel::granted();
+  auto findings = judge_process(facts, machine);
+  EXPECT_EQ(level_of(findings, "stacks"), Level::kGood);
+  EXPECT_EQ(level_of(findings, "frame pointers"), Level::kGood);
+  machine.stack_walks = kernel::useless("Operation not permitted");
+  findings = judge_process(facts, machine);
+  EXPECT_EQ(level_of(findings, "stacks"), Level::kLimited);
+  EXPECT_NE(find(findings, "stacks")->what.find("(fp)"), std::string::npos);
+  facts.modules.push_back(module("/lib/libstdc++.so.6", 1000, 50));
+  findings = judge_process(facts, machine);
+  EXPECT_NE(find(findings, "stacks")->what.find("(dwarf)"), std::string::npos);
+}
+
 TEST(ProcessHealth, FramePointersAndTables) {
   auto facts = good_process();
   facts.modules.push_back(module("/lib/libc.so.6", 1000, 50));

@@ -25,7 +25,7 @@ FrameKind frame_kind(const model::Profile& profile, model::FrameId frame) {
     return name.starts_with("[unknown]") ? FrameKind::kUnnamed : FrameKind::kNative;
   }
   if (!profile.functions[profile.frames[frame].function].named) return FrameKind::kUnnamed;
-  return code == model::CodeKind::kAnonymous ? FrameKind::kJit : FrameKind::kNative;
+  return code == model::CodeKind::kAnonymous || code == model::CodeKind::kJit ? FrameKind::kJit : FrameKind::kNative;
 }
 
 bool is_inlined(const model::Profile& profile, model::FrameId frame) {
@@ -36,6 +36,7 @@ bool is_inlined(const model::Profile& profile, model::FrameId frame) {
 std::string_view module_name(const model::Profile& profile, model::MappingId mapping) {
   const model::Mapping& row = profile.mappings[mapping];
   if (row.kind == model::CodeKind::kKernel || row.kind == model::CodeKind::kKernelUnmapped) return "[kernel]";
+  if (row.kind == model::CodeKind::kJit) return "[jit]";
   const auto path = profile.text(row.path);
   return path.empty() ? "[unknown]" : base::path_base_name(path);
 }

@@ -211,13 +211,40 @@ std::string program_text(const Modules& modules) {
   return {};
 }
 
-void judge_frames(const ProcessFacts& facts, std::vector<Finding>& out) {
+// What `--call-graph auto` takes for this process.
+void judge_stacks(const Modules& without, const MachineFacts& machine, std::vector<Finding>& out) {
+  const kernel::Trial& walks = machine.stack_walks;
+  if (walks.works) {
+    out.push_back({"stacks", Level::kGood,
+                   "are walked in the kernel by call-frame tables (--call-graph auto takes bpf)", "", ""});
+    return;
+  }
+  const std::string why = fmt::format("they cannot be walked in the kernel ({})", walks.reason);
+  // As collect/target_frames.h: libraries at the end of every stack cost one caller, not all.
+  const bool frameless = std::any_of(without.begin(), without.end(), [](const ModuleFacts* m) {
+    const auto name = base::path_base_name(m->path);
+    return !(name.starts_with("libc.") || name.starts_with("libm.") || name.starts_with("ld-"));
+  });
+  out.push_back(
+      {"stacks", Level::kLimited,
+       fmt::format("{}: --call-graph auto takes {}", why, frameless ? "copies of them (dwarf)" : "frame pointers (fp)"),
+       frameless ? "deep stacks are cut, and recordings are large" : "callers of code without frame pointers",
+       "run as root or with CAP_BPF and CAP_PERFMON, on Linux 5.17 or newer"});
+}
+
+void judge_frames(const ProcessFacts& facts, const MachineFacts& machine, std::vector<Finding>& out) {
   const auto known = modules_where(facts, [](const auto& m) { return m.readable && (m.go || m.frames.functions > 0); });
   if (known.empty()) return;
   Modules without = known;
   std::erase_if(without, [](const ModuleFacts* m) { return keeps_frames(*m); });
+  judge_stacks(without, machine, out);
   if (without.empty()) {
     out.push_back({"frame pointers", Level::kGood, fmt::format("kept in {}", files_text(known.size())), "", ""});
+  } else if (machine.stack_walks.works) {
+    out.push_back({"frame pointers", Level::kGood,
+                   program_text(known) + fmt::format("not kept in {} of {} ({}), and not needed here", without.size(),
+                                                     files_text(known.size()), list_of(without)),
+                   "", ""});
   } else {
     const std::string other = kUnwindsStackCopies ? "or tephra profile --call-graph dwarf"
                                                   : "or tephra record --call-graph dwarf, and read it with perf";
@@ -246,7 +273,9 @@ struct RuntimeAdvice {
   std::string_view fix;
 };
 constexpr RuntimeAdvice kRuntimeAdvice[] = {
-    {"java", "java -XX:+PreserveFramePointer …, and for names: jcmd PID Compiler.perfmap (JDK 17 and later)"},
+    {"java",
+     "java -XX:+PreserveFramePointer …; names (JDK 17 and later) are asked for while recording, as jcmd PID "
+     "Compiler.perfmap would"},
     {"node", "node --perf-basic-prof --interpreted-frames-native-stack …"},
     {"dotnet", "DOTNET_PerfMapEnabled=1 in the environment of the program"},
     {"ruby", "ruby --yjit-perf … (3.3 and later)"},
@@ -309,7 +338,7 @@ std::vector<Finding> judge_process(const ProcessFacts& facts, const MachineFacts
   judge_container(facts, out);
   judge_threads(facts, machine, out);
   judge_names(facts, out);
-  judge_frames(facts, out);
+  judge_frames(facts, machine, out);
   judge_files(facts, out);
   judge_made_code(facts, out);
   return out;

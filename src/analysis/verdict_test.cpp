@@ -4,6 +4,7 @@
 
 #include <cmath>
 
+#include "abi/walk_end.h"
 #include "analysis/verdict_limits.h"
 #include "model/profile_assembler.h"
 

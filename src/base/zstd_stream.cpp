@@ -73,6 +73,8 @@ ZstdCompressor& ZstdCompressor::operator=(ZstdCompressor&&) noexcept = default;
 
 Status ZstdCompressor::compress(Bytes bytes, std::string& out) { return stream_->run(bytes, ZSTD_e_continue, out); }
 
+Status ZstdCompressor::finish(std::string& out) { return stream_->run({}, ZSTD_e_end, out); }
+
 Status ZstdCompressor::flush(std::string& out) { return stream_->run({}, ZSTD_e_flush, out); }
 
 }  // namespace tephra::base

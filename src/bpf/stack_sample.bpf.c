@@ -30,14 +30,16 @@ const volatile bool kernel_stacks = true;
 const volatile bool user_stacks = true;
 const volatile bool also_raw = false;
 
-/* A process is asked for once in so long; and when some memory of it is not known, samples are left to perf for a while,
- * in which its mappings may come. If they have come and the address is in none of them, there is nothing to wait for. */
+/* A process is asked for once in so long, and at once when it runs another program or has other mappings than when it
+ * was asked for: programs map their libraries one by one. When some memory of it is not known, samples are left to perf
+ * for a while, in which its mappings may come. If they do not change, there is nothing to wait for. */
 #define ASK_AGAIN_NS 250000000ULL
 #define WAIT_FOR_ANSWER_NS 100000000ULL
 #define ASKED_PLACES 4096
 
 struct asked_place {
   __u64 time;
+  __u64 start_stack; /* of the program that it ran then */
   __u32 pid;
   __u32 first; /* where its mappings were then; ~0: they were not known */
 };
@@ -48,6 +50,23 @@ struct {
   __type(key, __u32);
   __type(value, struct asked_place);
 } asked SEC(".maps");
+
+/* perf's copies are large, and its rings hold few. An event that comes very often is sampled without its callers rather
+ * than not at all. */
+#define COPIES_AT_ONCE 48
+#define COPIES_TIME_NS 10000000ULL
+
+struct copies_lately {
+  __u64 since;
+  __u32 count;
+};
+
+struct {
+  __uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+  __uint(max_entries, 1);
+  __type(key, __u32);
+  __type(value, struct copies_lately);
+} copies SEC(".maps");
 
 struct {
   __uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
@@ -89,20 +108,35 @@ static __always_inline void ask_for(struct tephra_walk_totals* total, __u32 pid,
 
 /* Whether the sample is to be left to perf because what is missing may come. `first`: where the mappings are that
  * `address` is not in, ~0 when there are none. */
-static __always_inline bool wait_for(struct tephra_walk_totals* total, __u32 pid, __u32 tid, __u64 address,
-                                     __u32 first) {
+static __always_inline bool wait_for(struct tephra_walk_totals* total, struct task_struct* task, __u32 pid, __u32 tid,
+                                     __u64 address, __u32 first) {
   __u64 now = bpf_ktime_get_ns();
+  __u64 start_stack = task->mm->start_stack;
   __u32 at = pid % ASKED_PLACES;
   struct asked_place* place = bpf_map_lookup_elem(&asked, &at);
   if (!place) return true;
-  if (place->pid != pid || now - place->time >= ASK_AGAIN_NS) {
+  if (place->pid != pid || place->start_stack != start_stack || place->first != first ||
+      now - place->time >= ASK_AGAIN_NS) {
     place->pid = pid;
+    place->start_stack = start_stack;
     place->time = now;
     place->first = first;
     ask_for(total, pid, tid, address);
     return true;
   }
-  return place->first == first && now - place->time < WAIT_FOR_ANSWER_NS;
+  return now - place->time < WAIT_FOR_ANSWER_NS;
+}
+
+static __always_inline bool may_copy(void) {
+  __u64 now = bpf_ktime_get_ns();
+  __u32 zero = 0;
+  struct copies_lately* lately = bpf_map_lookup_elem(&copies, &zero);
+  if (!lately) return true;
+  if (now - lately->since >= COPIES_TIME_NS) {
+    lately->since = now;
+    lately->count = 0;
+  }
+  return ++lately->count <= COPIES_AT_ONCE;
 }
 
 /* The kernel's part of the call chain, as perf writes it: behind a mark, innermost first. */
@@ -165,6 +199,7 @@ int stack_sample(struct bpf_perf_event_data* ctx) {
   __u32 tid;
   __u32 chain;
   __u32 end = TEPHRA_WALK_NOT_TOLD;
+  bool known;
   walk = bpf_map_lookup_elem(&walks, &zero);
   total = bpf_map_lookup_elem(&totals, &zero);
   if (!walk || !total) return 1;
@@ -172,9 +207,10 @@ int stack_sample(struct bpf_perf_event_data* ctx) {
   pid = tephra_pid_of(task->group_leader);
   if (user_stacks) user = in_user ? begin_here(ctx, walk) : tephra_walk_begin(walk, task);
   if (user == TEPHRA_USER_FOREIGN || (user == TEPHRA_USER_HERE && pid == 0)) goto leave_to_perf;
-  if (user == TEPHRA_USER_HERE && !tephra_walk_process(walk, task, pid)) {
-    wait_for(total, pid, tid, 0, ~0);
-    goto leave_to_perf;
+  known = user == TEPHRA_USER_HERE && tephra_walk_process(walk, task, pid);
+  if (user == TEPHRA_USER_HERE && !known) {
+    wait_for(total, task, pid, tid, 0, ~0);
+    if (may_copy()) goto leave_to_perf;
   }
   walk->words[1] = identifier;
   walk->words[2] = ip;
@@ -189,9 +225,17 @@ int stack_sample(struct bpf_perf_event_data* ctx) {
   if (kernel_stacks && !in_user) put_kernel_stack(ctx, walk, ip);
   if (user == TEPHRA_USER_HERE) {
     tephra_put(walk, CONTEXT_USER);
-    tephra_walk_user(walk, max_frames);
+    if (known) {
+      tephra_walk_user(walk, max_frames);
+    } else {
+      tephra_put(walk, walk->frame.pc);
+      walk->end = TEPHRA_WALK_NO_MAPPING;
+    }
     end = walk->end;
-    if (end == TEPHRA_WALK_NO_MAPPING && wait_for(total, pid, tid, walk->frame.pc, walk->first)) goto leave_to_perf;
+    if (known && end == TEPHRA_WALK_NO_MAPPING && wait_for(total, task, pid, tid, walk->frame.pc, walk->first) &&
+        may_copy()) {
+      goto leave_to_perf;
+    }
   }
   if (chain < 64) walk->words[chain] = walk->position - chain - 1;
   tephra_put(walk, 0); /* no registers */

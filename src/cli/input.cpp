@@ -10,8 +10,10 @@
 
 #include "base/file.h"
 #include "cli/command.h"
+#include "cli/redaction_key.h"
 #include "cli/source_options.h"
 #include "formats/format.h"
+#include "formats/jit_files.h"
 #include "symbols/file_finder.h"
 #include "unwind/offline_unwinder.h"
 
@@ -149,19 +151,23 @@ void InputOptions::declare(CLI::App& parser) {
       "--stitch-lbr", stitch_lbr,
       "recordings of --call-graph lbr: where the processor's record of calls was full,\ngo on with what the "
       "thread's sample before held");
+  declare_redact(parser, redact);
   parser.add_flag("--strict", strict, "exit with status 3 unless the verdict is good");
   parser.add_flag("-q,--quiet", quiet, "do not print the verdict");
   parser.add_flag("-v,--verbose", verbose, "print the verdict in full");
 }
 
 struct StackUnwinding::Parts {
-  symbols::FileFinder files;
+  explicit Parts(std::shared_ptr<symbols::FileFinder> finder)
+      : files(finder ? std::move(finder) : std::make_shared<symbols::FileFinder>()) {}
+
+  std::shared_ptr<symbols::FileFinder> files;
   base::DiskCache cache = base::DiskCache::of_user();
-  unwind::TableStore tables{files, cache};
+  unwind::TableStore tables{*files, cache};
   unwind::OfflineUnwinder unwinder{tables};
 };
 
-StackUnwinding::StackUnwinding() : parts_(std::make_unique<Parts>()) {}
+StackUnwinding::StackUnwinding(const symbols::Options& symbols) : parts_(std::make_unique<Parts>(symbols.finder)) {}
 StackUnwinding::~StackUnwinding() = default;
 
 void StackUnwinding::serve(stream::BuildOptions& build) { build.unwinder = &parts_->unwinder; }
@@ -173,13 +179,22 @@ base::Result<stream::BuildOptions> build_options(const InputOptions& options) {
   build.filter.keep_own = options.keep_own;
   build.stitch_branches = options.stitch_lbr;
   if (!options.event.empty()) build.filter.events = {options.event};
+  build.find_jit = [](const stream::Recording& recording, const std::vector<stream::JitTrace>& traces) {
+    return formats::find_jit_files(recording, traces);
+  };
   return build;
+}
+
+base::Result<std::optional<model::Redaction>> redaction_of(const InputOptions& options) {
+  if (options.redact.empty()) return std::optional<model::Redaction>();
+  TEPHRA_TRY(const std::string key, redaction_key(options.redact));
+  return std::optional(model::Redaction(key));
 }
 
 base::Result<Input> load(const InputOptions& options) {
   TEPHRA_TRY(const auto content, base::FileContent::open(options.path));
   TEPHRA_TRY(stream::BuildOptions build, build_options(options));
-  StackUnwinding unwinding;
+  StackUnwinding unwinding(options.symbols);
   unwinding.serve(build);
   build.done_with = [&](base::Bytes part) { content.forget(part); };
   TEPHRA_TRY(auto profile, formats::read_profile(content.bytes(), options.path, build));
@@ -190,7 +205,9 @@ base::Result<Input> load(const InputOptions& options) {
     build.filter.events = {name};
     TEPHRA_TRY(profile, formats::read_profile(content.bytes(), options.path, build));
   }
+  TEPHRA_TRY(const auto redaction, redaction_of(options));
   Input input{symbols::symbolize(profile, options.symbols), {}};
+  if (redaction) input.profile = model::redact(input.profile, *redaction);
   input.verdict = analysis::judge(input.profile);
   return input;
 }

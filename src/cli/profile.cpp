@@ -12,6 +12,7 @@
 #include "base/file.h"
 #include "base/names.h"
 #include "cli/arguments.h"
+#include "cli/call_graph_option.h"
 #include "cli/command.h"
 #include "cli/input.h"
 #include "cli/recording.h"
@@ -29,7 +30,8 @@ namespace {
 constexpr const char* kSummary =
     "Profiles a program and draws it: a recording, folded stacks and a flame graph in a folder, the top functions and\n"
     "the verdict on the screen.\n\n"
-    "  tephra profile [OPTIONS] -p PID | -u USER | -G CGROUP | --container ID | -a | -c COMMAND | -- PROGRAM [ARGUMENTS]\n";
+    "  tephra profile [OPTIONS] -p PID | -u USER | -G CGROUP | --container ID | -a | -c COMMAND | -- PROGRAM "
+    "[ARGUMENTS]\n";
 
 constexpr const char* kExamples =
     "  tephra profile -t cpu -p 1234 -d 30       a running process, for 30 seconds\n"
@@ -41,7 +43,7 @@ constexpr size_t kTopFunctions = 10;
 constexpr OptionsWithValue kOptionsWithValue{
     "tpcdfouGCDe",
     "--type --pid --tid --command --duration --freq --period --output --uid --cgroup --container --cpu --delay --event "
-    "--symfs --debug-root --debuginfod-timeout"};
+    "--call-graph --symfs --debug-root --debuginfod-timeout"};
 
 struct Flags {
   std::string type = "cpu";
@@ -52,8 +54,10 @@ struct Flags {
   std::string seconds;
   std::string frequency;
   std::string period;
+  std::string call_graph = "auto";
   std::string folder = "tephra-out";
   InputOptions input;
+  bool no_java_maps = false;
 };
 
 void declare(CLI::App& parser, Flags& flags) {
@@ -70,8 +74,11 @@ void declare(CLI::App& parser, Flags& flags) {
       ->type_name("EVENT");
   parser.add_option("-f,--freq", flags.frequency, "samples a second (99), or max")->type_name("HZ");
   parser.add_option("--period", flags.period, "one sample every so many events instead")->type_name("N");
+  parser.add_option("--call-graph", flags.call_graph, kCallGraphHelp)->type_name("MODE");
   parser.add_option("-o,--output", flags.folder, "the folder for the files (tephra-out)")->type_name("DIR");
   declare_names(parser, flags.input.symbols);
+  parser.add_flag("--no-java-perfmap", flags.no_java_maps,
+                  "do not let Java processes write the names of compiled methods");
   parser.add_flag("--idle", flags.input.keep_idle, "keep samples of the idle task");
   parser.add_flag("--own", flags.input.keep_own, "keep samples of tephra itself");
   parser.add_flag("--strict", flags.input.strict, "exit with status 3 unless the verdict is good");
@@ -82,6 +89,7 @@ void declare(CLI::App& parser, Flags& flags) {
 base::Result<collect::RecordOptions> record_options(const Flags& flags, std::vector<std::string> program) {
   if (flags.type != "cpu") return base::usage_error("no such type of profile", flags.type, "", "There is: cpu.");
   collect::RecordOptions options;
+  options.java_maps = !flags.no_java_maps;
   if (!flags.command.empty() && !program.empty()) {
     return base::usage_error("two programs to run", "", "", "Give -c COMMAND or -- PROGRAM, not both.");
   }
@@ -102,7 +110,7 @@ base::Result<collect::RecordOptions> record_options(const Flags& flags, std::vec
   } else {
     TEPHRA_TRY(options.sampling.period, period_of(flags.period, "--period"));
   }
-  options.sampling.call_graph = collect::CallGraph::kFramePointers;
+  TEPHRA_CHECK_OK(set_call_graph(flags.call_graph, options.sampling));
   if (!flags.seconds.empty()) {
     TEPHRA_TRY(options.duration_s, seconds_of(flags.seconds, "-d"));
   } else if (options.target.command.empty()) {

@@ -37,6 +37,9 @@ void print_losses(const collect::RecordSummary& summary) {
                "kernel.perf_event_max_sample_rate)\n",
                base::counted(summary.throttled, "time"), kernel::max_sample_rate());
   }
+  if (summary.stacks && summary.stacks->processes.tables.refused > 0) {
+    fmt::print(stderr, "tephra: there was no room for all call-frame tables; stacks there were copied instead\n");
+  }
   if (summary.late_writes > 0) {
     fmt::print(stderr, "tephra: the disk was late {}\n", base::counted(summary.late_writes, "time"));
   }
@@ -58,8 +61,24 @@ void print_cost(const collect::RecordSummary& summary) {
 void print_details(const collect::RecordSummary& summary) {
   fmt::print(stderr, "tephra: {}, rings of {}\n", base::counted(summary.output.rounds, "round"),
              base::bytes_text(summary.ring_bytes));
+  if (summary.stacks) {
+    const auto& [program, processes] = *summary.stacks;
+    fmt::print(stderr, "tephra: stacks: {} walked in the kernel, {} copied before it knew the process, {} lost\n",
+               program.walked, program.left_to_perf, program.lost);
+    if (program.runs > 0) {
+      fmt::print(stderr, "tephra: walking took {:.2f} us a sample\n",
+                 static_cast<double>(program.run_ns) / static_cast<double>(program.runs) / 1e3);
+    }
+    fmt::print(stderr, "tephra: call-frame tables took {}, for {}\n", base::bytes_text(program.table_bytes),
+               base::counted(processes.tables.tables, "file"));
+  }
   if (summary.rings_grown > 0) {
     fmt::print(stderr, "tephra: rings grew {}\n", base::counted(summary.rings_grown, "time"));
+  }
+  if (summary.names_bytes > 0) {
+    fmt::print(stderr, "tephra: stored the names of {} addresses in {}, which took {:.3f} s of CPU\n",
+               summary.named_addresses, base::bytes_text(summary.names_bytes),
+               summary.names_cpu_seconds);
   }
   if (summary.output.packed_bytes > 0 && summary.output.packed_bytes < summary.output.ring_bytes) {
     fmt::print(stderr, "tephra: {} became {}\n", base::bytes_text(summary.output.ring_bytes),

@@ -9,6 +9,7 @@
 
 #include "base/units.h"
 #include "cli/branch_types.h"
+#include "cli/call_graph_option.h"
 #include "kernel/procfs.h"
 
 namespace tephra::cli {
@@ -17,6 +18,8 @@ namespace {
 using collect::CallGraph;
 using collect::RecordOptions;
 using collect::SampleSettings;
+
+constexpr long kMostWalkedFrames = 1024;
 
 // "128" pages or "512K"; rounded up to a power of two pages.
 base::Result<uint64_t> ring_bytes_of(const std::string& text) {
@@ -33,42 +36,20 @@ base::Result<uint64_t> ring_bytes_of(const std::string& text) {
   return std::bit_ceil(std::max(bytes, page));
 }
 
-base::Status set_call_graph(const std::string& text, SampleSettings& sampling) {
-  const size_t comma = text.find(',');
-  const std::string mode = text.substr(0, comma);
-  const bool plain = comma == std::string::npos;
-  if (mode == "fp" && plain) {
-    sampling.call_graph = CallGraph::kFramePointers;
-    return {};
-  }
-  if (mode == "lbr" && plain) {
-    sampling.call_graph = CallGraph::kBranches;
-    return {};
-  }
-  if (mode != "dwarf") {
-    return base::usage_error("unknown call graph mode", text, "", "Write fp, dwarf, dwarf,SIZE or lbr.");
-  }
-  sampling.call_graph = CallGraph::kDwarf;
-  if (plain) return {};
-  const auto size = whole_number(std::string_view(text).substr(comma + 1));
-  const uint64_t rounded = size ? (*size + 7) / 8 * 8 : 0;
-  if (rounded == 0 || rounded > collect::kMaxStackBytes) {
-    return base::usage_error("not a stack size", text, "",
-                             fmt::format("It is 1 to {} bytes.", collect::kMaxStackBytes));
-  }
-  sampling.stack_bytes = static_cast<uint32_t>(rounded);
-  return {};
-}
-
 base::Status set_max_stack(const std::string& text, SampleSettings& sampling) {
   const auto frames = whole_number(text);
-  const long limit = kernel::sysctl_number("kernel/perf_event_max_stack").value_or(127);
+  // The kernel's own limit is not that of the program that walks stacks there.
+  const bool walked = sampling.call_graph == CallGraph::kBpf;
+  const long limit = walked ? kMostWalkedFrames : kernel::sysctl_number("kernel/perf_event_max_stack").value_or(127);
   if (!frames || *frames == 0) {
     return base::usage_error("not a depth of stacks", text, "", "Write frames, for example --max-stack 64.");
   }
   if (*frames > static_cast<uint64_t>(limit)) {
     return base::usage_error("cannot record stacks that deep", text, fmt::format("the limit is {} frames", limit),
-                             fmt::format("Have root run 'sysctl kernel.perf_event_max_stack={}'.", *frames));
+                             walked ? std::string("Set a lower one.")
+                                    : fmt::format("Use --call-graph bpf, or have root run 'sysctl "
+                                                  "kernel.perf_event_max_stack={}'.",
+                                                  *frames));
   }
   sampling.max_stack = static_cast<uint16_t>(*frames);
   return {};
@@ -88,7 +69,7 @@ base::Status set_rates(const RecordFlags& flags, SampleSettings& sampling) {
 }
 
 base::Status set_stacks(const RecordFlags& flags, SampleSettings& sampling) {
-  if (flags.stacks) sampling.call_graph = CallGraph::kFramePointers;
+  if (flags.stacks) sampling.call_graph = CallGraph::kAuto;
   if (!flags.call_graph.empty()) TEPHRA_CHECK_OK(set_call_graph(flags.call_graph, sampling));
   if (!flags.max_stack.empty()) TEPHRA_CHECK_OK(set_max_stack(flags.max_stack, sampling));
   if (flags.user_stacks_only && flags.kernel_stacks_only) {
@@ -98,7 +79,7 @@ base::Status set_stacks(const RecordFlags& flags, SampleSettings& sampling) {
   sampling.user_stacks = !flags.kernel_stacks_only;
   // Asking for a part of the stacks, or for their depth, asks for stacks.
   const bool wants = flags.user_stacks_only || flags.kernel_stacks_only || !flags.max_stack.empty();
-  if (wants && sampling.call_graph == CallGraph::kNone) sampling.call_graph = CallGraph::kFramePointers;
+  if (wants && sampling.call_graph == CallGraph::kNone) sampling.call_graph = CallGraph::kAuto;
   if (flags.any_branch && !flags.branches.empty()) {
     return base::usage_error("-b and -j cannot be used together", "", "", "-b means -j any.");
   }
@@ -257,12 +238,8 @@ void RecordFlags::declare(CLI::App& parser) {
   parser.add_flag("--all-kernel", all_kernel, "only kernel code, for all events");
 
   parser.option_defaults()->group("What each sample holds");
-  parser.add_flag("-g", stacks, "stacks, by frame pointers");
-  parser
-      .add_option(
-          "--call-graph", call_graph,
-          "fp; dwarf[,SIZE]: copy the top SIZE bytes of the stack (8192); lbr: the\nprocessor's record of calls")
-      ->type_name("MODE");
+  parser.add_flag("-g", stacks, "stacks, by the best way that works here (--call-graph auto)");
+  parser.add_option("--call-graph", call_graph, kCallGraphHelp)->type_name("MODE");
   parser.add_option("--max-stack", max_stack, "frames of a stack at most (the kernel's limit, 127)")->type_name("N");
   parser.add_flag("--user-callchains", user_stacks_only, "stacks of user code only");
   parser.add_flag("--kernel-callchains", kernel_stacks_only, "stacks of kernel code only");
@@ -279,6 +256,8 @@ void RecordFlags::declare(CLI::App& parser) {
   parser.add_flag("-B,--no-buildid", no_build_ids,
                   "do not let the kernel tell build ids: programs replaced later are not told apart,\nbut perf 6.1 "
                   "can record at the same time");
+  parser.add_flag("--no-java-perfmap", no_java_maps,
+                  "do not let Java processes write the names of compiled methods (jcmd Compiler.perfmap)");
   parser.add_flag("--switch-events", switches, "records of context switches");
   parser.add_flag("--namespaces", namespaces, "records of namespaces");
   parser.add_flag("--all-cgroups", all_cgroups, "records of control groups, and each sample's");
@@ -289,7 +268,9 @@ void RecordFlags::declare(CLI::App& parser) {
                   "the file to write (perf.data), an earlier one becomes FILE.old; - writes a\nstream to standard "
                   "output")
       ->type_name("FILE");
-  parser.add_option("-z,--compression-level", compression, "compress with zstd; the level, 1 (default) to 22, is part of the word: -z9")
+  parser
+      .add_option("-z,--compression-level", compression,
+                  "compress with zstd; the level, 1 (default) to 22, is part of the word: -z9")
       ->expected(0, 1)
       ->type_name("[LEVEL]");
   parser.add_option("--max-size", max_size, "end when the file is this large: 10M, 2G")->type_name("SIZE");
@@ -298,6 +279,9 @@ void RecordFlags::declare(CLI::App& parser) {
                   "go on in a new file on SIGUSR2, or at a size (=100M) or time (=10m);\nfiles are FILE.TIMESTAMP")
       ->expected(0, 1)
       ->type_name("[signal|SIZE|TIME]");
+  parser.add_flag("--no-embed", no_embed,
+                  "do not look up the names of what was sampled at the end, to store them: the\nrecording then needs the "
+                  "files that ran when it is read");
   parser.add_option("--switch-max-files", max_files, "keep only the newest so many")->type_name("N");
   parser.add_flag("--timestamp-filename", timestamp_names, "put the time into the file's name");
 
@@ -330,6 +314,7 @@ void RecordFlags::declare(CLI::App& parser) {
 base::Result<RecordOptions> record_options(const CLI::App& parser, const RecordFlags& flags,
                                            std::vector<std::string> command) {
   RecordOptions options;
+  options.java_maps = !flags.no_java_maps;
   TEPHRA_TRY(options.target, find_target(flags.target, std::move(command), "-t"));
   TEPHRA_CHECK_OK(set_rates(flags, options.sampling));
   TEPHRA_CHECK_OK(set_stacks(flags, options.sampling));
@@ -342,6 +327,7 @@ base::Result<RecordOptions> record_options(const CLI::App& parser, const RecordF
   TEPHRA_CHECK_OK(set_output(parser, flags, options.output));
   TEPHRA_CHECK_OK(set_flight(flags, options));
   options.control = flags.control;
+  options.embed_names = !flags.no_embed && !flags.no_build_ids;
   return options;
 }
 

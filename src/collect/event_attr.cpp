@@ -37,11 +37,18 @@ void set_call_graph(perf_event_attr& attr, const SampleSettings& settings) {
   attr.sample_max_stack = stack_depth(settings);
   attr.exclude_callchain_user = !settings.user_stacks;
   attr.exclude_callchain_kernel = !settings.kernel_stacks;
-  if (settings.call_graph == CallGraph::kDwarf) {
+  if (settings.call_graph == CallGraph::kDwarf || settings.call_graph == CallGraph::kBpf) {
     attr.sample_type |= PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER;
     attr.sample_regs_user = unwind_registers();
     attr.sample_stack_user = settings.stack_bytes;
     attr.exclude_callchain_user = 1;
+  }
+  if (settings.call_graph == CallGraph::kBpf) {
+    // The samples say themselves whether a stack was cut.
+    attr.sample_max_stack = 0;
+    attr.sample_stack_user = settings.check_walks ? kMaxStackBytes : kStartStackBytes;
+    // The registers must be those of the moment that the stack is walked in.
+    attr.precise_ip = 0;
   }
   if (settings.call_graph == CallGraph::kBranches) {
     attr.sample_type |= PERF_SAMPLE_BRANCH_STACK;

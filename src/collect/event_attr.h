@@ -10,10 +10,20 @@
 
 namespace tephra::collect {
 
-enum class CallGraph { kNone, kFramePointers, kDwarf, kBranches };
+// How the user part of a stack is taken.
+enum class CallGraph {
+  kNone,
+  kAuto,  // the best of the others that works here (see stack_choice.h); no event is opened with it
+  kBpf,   // walked in the kernel by call-frame tables; a copy of the stack where they are not ready
+  kFramePointers,
+  kDwarf,     // a copy of the stack, to be walked later
+  kBranches,  // the processor's record of calls (LBR)
+};
 
 inline constexpr uint64_t kDefaultFrequency = 4000;
 inline constexpr uint32_t kDefaultStackBytes = 8192;
+// Of the few samples that are taken before tables are ready.
+inline constexpr uint32_t kStartStackBytes = 32768;
 // The kernel's record size is 16 bits; perf allows the same.
 inline constexpr uint32_t kMaxStackBytes = 65528;
 
@@ -22,7 +32,8 @@ struct SampleSettings {
   std::optional<uint64_t> frequency;               // samples a second
   std::optional<uint64_t> period;                  // one sample every so many events
   uint64_t default_frequency = kDefaultFrequency;  // where neither is given; tracepoints are then recorded each
-  CallGraph call_graph = CallGraph::kNone;         // kBranches: the processor's record of calls (LBR)
+  CallGraph call_graph = CallGraph::kNone;
+  bool check_walks = false;  // with kBpf: each sample is taken in both ways, to compare them
   uint32_t stack_bytes = kDefaultStackBytes;
   std::optional<uint16_t> max_stack;  // frames; not given: the kernel's limit
   bool user_stacks = true;

@@ -51,6 +51,23 @@ TEST(EventAttr, DwarfCopiesRegistersAndStack) {
   EXPECT_NE(attr.sample_regs_user, 0u);
 }
 
+TEST(EventAttr, WalkedStacksAreCopiedWhereTheyCannotBeWalked) {
+  SampleSettings settings;
+  settings.call_graph = CallGraph::kBpf;
+  kernel::EventSpec cycles;
+  cycles.type = PERF_TYPE_HARDWARE;
+  cycles.precise = 3;
+  auto attr = sampling_attr(cycles, settings, everything());
+  EXPECT_EQ(attr.sample_type & (PERF_SAMPLE_CALLCHAIN | PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER),
+            uint64_t{PERF_SAMPLE_CALLCHAIN | PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER});
+  EXPECT_EQ(attr.sample_stack_user, kStartStackBytes);
+  EXPECT_EQ(attr.exclude_callchain_user, 1u);
+  EXPECT_EQ(attr.precise_ip, 0u);
+  settings.check_walks = true;
+  attr = sampling_attr(cycles, settings, everything());
+  EXPECT_EQ(attr.sample_stack_user, kMaxStackBytes);
+}
+
 TEST(EventAttr, LeavesOutWhatTheKernelDoesNotKnow) {
   perf_event_attr attr = dummy_attr(true, {});
   add_side_band(attr, SampleSettings(), {});

@@ -91,7 +91,7 @@ class Planner {
   std::vector<PlannedEvent> plan(const std::vector<kernel::EventSpec>& specs) {
     inherit_ = settings_.inherit && !target_.whole_cpus() && !samples_leaders(specs);
     if (needs_tracking(specs)) add_tracking();
-    for (const kernel::EventSpec& spec : specs) add(spec);
+    for (size_t place = 0; place < specs.size(); ++place) add(specs[place], place);
     break_weak_groups();
     add_side_band(plan_[0].attr, settings_.sampling, support_);
     return std::move(plan_);
@@ -119,10 +119,12 @@ class Planner {
     plan_.push_back(std::move(tracking));
   }
 
-  void add(const kernel::EventSpec& spec) {
+  void add(const kernel::EventSpec& spec, size_t place) {
     SampleSettings sampling = settings_.sampling;
     sampling.inherit = inherit_;
+    if (place < settings_.call_graphs.size()) sampling.call_graph = settings_.call_graphs[place];
     PlannedEvent event{spec, sampling_attr(spec, sampling, support_)};
+    event.walked = sampling.call_graph == CallGraph::kBpf;
     event.attr.enable_on_exec = target_.records_program() && !settings_.starts_later;
     if (event.uses_counter()) event.attr.read_format |= kTimes;
     event.overwritten = settings_.flight;
@@ -130,7 +132,7 @@ class Planner {
     // What an old kernel does not know would make every precision fail.
     settle_weights(event);
     settle_branches(event);
-    settle_precision(event);
+    if (!event.walked) settle_precision(event);
     if (spec.group >= 0) join_group(event);
     plan_.push_back(std::move(event));
   }

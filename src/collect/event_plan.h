@@ -21,6 +21,7 @@ struct PlannedEvent {
   bool tracking = false;     // samples nothing, only tells about processes
   bool everywhere = false;   // counts on whole CPUs, also where the target is a control group
   bool overwritten = false;  // writes to rings that keep the newest records
+  bool walked = false;       // its stacks are walked in the kernel
 
   // Whether it needs a counter of the hardware, which it may have to share.
   bool uses_counter() const;
@@ -28,6 +29,7 @@ struct PlannedEvent {
 
 struct PlanSettings {
   SampleSettings sampling;
+  std::vector<CallGraph> call_graphs;  // of each event; empty: that of `sampling` for all
   bool inherit = true;
   bool starts_later = false;  // events are enabled by us, not by the exec of the program
   bool flight = false;        // samples go to rings that keep the newest records

@@ -110,6 +110,13 @@ base::Result<bool> EventSet::attach(const Whom& whom, size_t inherited) {
     fds[step] = fd.get();
     last_task_fd_ = fd.get();
     const uint64_t id = kernel::event_id(fd.get());
+    if (event.walked) {
+      // One identifier for the event wherever it is open: each takes a program of its own.
+      const uint64_t shared_id = opened_[index].empty() ? id : opened_[index].front().id;
+      const uint64_t fields = event.attr.sample_type;
+      TEPHRA_CHECK_OK(program_->attach(fd.get(), shared_id, (fields & PERF_SAMPLE_ADDR) != 0,
+                                       (fields & PERF_SAMPLE_PERIOD) != 0));
+    }
     if (enabled_ && event.leader < 0) kernel::enable_event(fd.get());
     opened_[index].push_back({std::move(fd), id, static_cast<uint32_t>(place)});
   }

@@ -16,6 +16,7 @@
 #include "collect/perf_data_writer.h"
 #include "collect/ring_set.h"
 #include "kernel/perf_event.h"
+#include "kernel/stack_program.h"
 
 namespace tephra::collect {
 
@@ -28,6 +29,8 @@ class EventSet {
   // user did not ask for them by name; `note` is told.
   EventSet(std::vector<PlannedEvent> plan, const kernel::AttrSupport& support, Note note);
 
+  // Lets the program take the samples of those events that are planned so. It must outlive the events.
+  void walk_stacks_with(kernel::StackProgram* program) { program_ = program; }
   // Makes the rings; `whole_cpus`: the events will count everything on the CPUs.
   base::Status open_rings(const std::vector<int>& cpus, bool whole_cpus, RingSet::Size size);
 
@@ -109,6 +112,7 @@ class EventSet {
   std::vector<PlannedEvent> plan_;
   kernel::AttrSupport support_;
   Note note_;
+  kernel::StackProgram* program_ = nullptr;
   bool whole_cpus_ = false;
   bool said_without_kernel_ = false;
   bool enabled_ = false;

@@ -67,9 +67,15 @@ base::Status Flight::drain() {
     if (pending.size() == 0) continue;
     scan_records(pending, counts_, files_);
     keeper_.take(pending);
+    if (engine_ != nullptr) engine_->heard(pending);
     rings.ring(place).release(pending.head);
   }
   keeper_.end_round();
+  if (engine_ == nullptr) return {};
+  const RingSet& kept = *events_->flight_rings();
+  std::string fresh;
+  engine_->take(fresh);
+  walked_.add(std::move(fresh), kept.bytes() * kept.cpus().size());
   return {};
 }
 
@@ -138,9 +144,10 @@ base::Result<std::string> Flight::copy_rings() {
 
 base::Result<std::string> Flight::write(const OutputSettings& where, std::span<const Feature> first,
                                         std::span<const Feature> last) {
-  TEPHRA_TRY(const std::string records, copy_rings());
+  TEPHRA_TRY(std::string records, copy_rings());
   // What the samples refer to must be known, so what came meanwhile is taken too.
   TEPHRA_CHECK_OK(drain());
+  if (engine_ != nullptr) records = walked_.merged_with(records, window_begin());
   RecordCounts seen;
   scan_records(as_pending(records), seen, files_);
 

@@ -15,7 +15,9 @@
 #include "collect/recording_output.h"
 #include "collect/ring_scan.h"
 #include "collect/side_band_keeper.h"
+#include "collect/stack_engine.h"
 #include "collect/trigger.h"
+#include "collect/walked_samples.h"
 
 namespace tephra::collect {
 
@@ -37,6 +39,9 @@ class Flight {
   // `output` says where snapshots go: PATH.TIMESTAMP each, and PATH for the last.
   // `keys`: the key s on a terminal asks for a snapshot.
   static base::Result<Flight> open(const FlightSettings& settings, bool keys, OutputSettings output, EventSet& events);
+
+  // Also takes the samples that `engine` has walked, and tells it about processes.
+  void walk_stacks_with(StackEngine* engine) { engine_ = engine; }
 
   // A record about processes of our own making.
   base::Status keep(base::Bytes records);
@@ -80,6 +85,8 @@ class Flight {
 
   OutputSettings output_;
   EventSet* events_;
+  StackEngine* engine_ = nullptr;
+  WalkedSamples walked_;
   SideBandKeeper keeper_;
   std::vector<std::unique_ptr<Trigger>> triggers_;
   std::unique_ptr<base::KeyReader> keys_;

@@ -10,6 +10,7 @@
 #include "collect/event_attr.h"
 #include "collect/flight.h"
 #include "collect/recording_output.h"
+#include "collect/stack_engine.h"
 #include "collect/target.h"
 #include "kernel/event_names.h"
 
@@ -28,7 +29,9 @@ struct RecordOptions {
   std::optional<double> delay_s;     // events are off so long; negative: until a control command
   std::optional<FlightSettings> flight;
   std::string control;                              // "fifo:CTL[,ACK]" or "fd:CTL[,ACK]"; empty: none
+  bool java_maps = true;                            // let Java processes write the names of compiled methods
   std::vector<std::string> command_line;            // stored in the file
+  bool embed_names = true;                          // look up the names of what was sampled, and store them too
   std::function<void(const std::string&)> on_note;  // told of choices and fallbacks, one line each; may be empty
 };
 
@@ -46,15 +49,19 @@ struct Progress {
 
 struct RecordSummary {
   uint64_t samples = 0;
-  uint64_t lost = 0;         // records the kernel found no room for
-  uint64_t throttled = 0;    // times the kernel paused an event that fired too often
-  uint64_t late_writes = 0;  // times the output took so long that rings could fill
-  uint64_t rings_grown = 0;  // times a ring was exchanged for a larger one
-  uint64_t wakeups = 0;      // times the recorder was woken
-  size_t ring_bytes = 0;     // of one ring at the end
-  size_t cpus = 0;           // that were recorded
+  uint64_t lost = 0;                          // records the kernel found no room for
+  uint64_t throttled = 0;                     // times the kernel paused an event that fired too often
+  uint64_t late_writes = 0;                   // times the output took so long that rings could fill
+  uint64_t rings_grown = 0;                   // times a ring was exchanged for a larger one
+  uint64_t wakeups = 0;                       // times the recorder was woken
+  size_t ring_bytes = 0;                      // of one ring at the end
+  size_t cpus = 0;                            // that were recorded
+  std::optional<StackEngine::Totals> stacks;  // where stacks were walked in the kernel
   OutputTotals output;
   std::string path;  // of the file written last
+  uint64_t named_addresses = 0;  // whose names are stored in the recordings
+  uint64_t names_bytes = 0;      // of the sections with them
+  double names_cpu_seconds = 0;  // what looking them up cost
   std::vector<std::string> snapshots;
   double seconds = 0;          // from the start to the last event disabled, a delay included
   double own_cpu_seconds = 0;  // what recording cost

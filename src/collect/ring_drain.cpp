@@ -65,7 +65,17 @@ base::Status RingDrain::take_all() {
     TEPHRA_CHECK_OK(take(ring));
   }
   if (keeper_ != nullptr) keeper_->end_round();
+  take_walked();
   return flush();
+}
+
+void RingDrain::take_walked() {
+  if (engine_ == nullptr) return;
+  engine_->take(walked_);
+  if (walked_.empty()) return;
+  scan_records({{base::as_bytes(walked_), base::Bytes()}, walked_.size()}, counts_, files_);
+  batch_.push_back({walked_.data(), walked_.size()});
+  batch_bytes_ += walked_.size();
 }
 
 base::Status RingDrain::take(kernel::RingBuffer& ring) {
@@ -73,6 +83,7 @@ base::Status RingDrain::take(kernel::RingBuffer& ring) {
   if (pending.size() == 0) return {};
   scan_records(pending, counts_, files_);
   if (keeper_ != nullptr) keeper_->take(pending);
+  if (engine_ != nullptr) engine_->heard(pending);
   for (const base::Bytes part : pending.parts) {
     if (!part.empty()) batch_.push_back({const_cast<std::byte*>(part.data()), part.size()});
   }
@@ -95,6 +106,7 @@ base::Status RingDrain::flush() {
   for (const auto& [ring, head] : batch_rings_) ring->release(head);
   batch_.clear();
   batch_rings_.clear();
+  walked_.clear();
   batch_bytes_ = 0;
   if (!taken) return std::move(taken).error();
   return {};

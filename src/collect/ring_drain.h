@@ -3,6 +3,7 @@
 #include <sys/uio.h>
 
 #include <cstdint>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -12,6 +13,7 @@
 #include "collect/recording_output.h"
 #include "collect/ring_scan.h"
 #include "collect/side_band_keeper.h"
+#include "collect/stack_engine.h"
 
 namespace tephra::collect {
 
@@ -25,6 +27,8 @@ class RingDrain {
 
   // Also hands records about processes to `keeper`, for files that begin later.
   void keep_side_band(SideBandKeeper* keeper) { keeper_ = keeper; }
+  // Also takes the samples that `engine` has walked, and tells it about processes.
+  void walk_stacks_with(StackEngine* engine) { engine_ = engine; }
 
   // One pass over all rings, then the end of a round: readers sort what lies between two ends of rounds, and rely on no
   // ring having been skipped.
@@ -47,6 +51,7 @@ class RingDrain {
 
  private:
   base::Status take(kernel::RingBuffer& ring);
+  void take_walked();
   base::Status flush();
   base::Status grow_full_rings();
   void drop_empty_retired();
@@ -56,6 +61,7 @@ class RingDrain {
   RecordingOutput& output_;
   bool may_grow_;
   SideBandKeeper* keeper_ = nullptr;
+  StackEngine* engine_ = nullptr;
   Note note_;
   RecordCounts counts_;
   BuildIds files_;
@@ -63,6 +69,7 @@ class RingDrain {
   std::vector<iovec> batch_;
   std::vector<std::pair<kernel::RingBuffer*, uint64_t>> batch_rings_;
   size_t batch_bytes_ = 0;
+  std::string walked_;               // part of the batch
   std::vector<size_t> nearly_full_;  // places
   uint64_t late_writes_ = 0;
   uint64_t rings_grown_ = 0;

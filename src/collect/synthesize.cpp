@@ -1,6 +1,5 @@
 #include "collect/synthesize.h"
 
-#include <fcntl.h>
 #include <linux/perf_event.h>
 #include <sys/auxv.h>
 #include <sys/mman.h>
@@ -16,6 +15,7 @@
 #include "base/file.h"
 #include "collect/elf_build_id.h"
 #include "collect/event_attr.h"
+#include "collect/mapped_file.h"
 #include "collect/put.h"
 #include "kernel/cgroups.h"
 
@@ -51,20 +51,6 @@ model::BuildId vdso_build_id() {
   const auto* image = reinterpret_cast<const std::byte*>(::getauxval(AT_SYSINFO_EHDR));
   if (image == nullptr) return {};
   return build_id_of_image(base::Bytes(image, static_cast<size_t>(::sysconf(_SC_PAGESIZE))));
-}
-
-// Opens the file behind a mapping, only when it is still the same one. Nothing but files is opened: a pipe would hold
-// us, and a device may act on it.
-base::FileDescriptor open_mapped_file(pid_t pid, const kernel::MemoryMap& map) {
-  // The link in map_files leads to deleted and replaced files too, but needs rights.
-  for (const std::string& path : {fmt::format("/proc/{}/map_files/{:x}-{:x}", pid, map.start, map.end),
-                                  fmt::format("/proc/{}/root{}", pid, map.path)}) {
-    struct stat info {};
-    if (::stat(path.c_str(), &info) != 0 || !S_ISREG(info.st_mode) || info.st_ino != map.inode) continue;
-    base::FileDescriptor fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
-    if (fd) return fd;
-  }
-  return {};
 }
 
 }  // namespace
@@ -164,7 +150,8 @@ model::BuildId Synthesizer::identity(pid_t pid, const kernel::MemoryMap& map) {
   const auto key = std::pair(static_cast<uint64_t>(::makedev(map.major, map.minor)), map.inode);
   if (const auto known = by_inode_.find(key); known != by_inode_.end()) return known->second;
   model::BuildId id;
-  if (const auto fd = open_mapped_file(pid, map)) id = build_id_of_file(fd.get());
+  const auto file = open_mapped_file(pid, map.start, map.end, map.inode, map.path);
+  if (file) id = build_id_of_file(file->fd.get());
   by_inode_.emplace(key, id);
   return id;
 }

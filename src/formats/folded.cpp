@@ -198,7 +198,7 @@ class Writer {
     append_clean(line, name.empty() ? kUnknown : name);
     if (profile_.frames[id].inlined) line += kInlinedMark;
     if (options_.kernel && profile_.in_kernel(id)) line += "_[k]";
-    if (options_.jit && profile_.code_kind(id) == CodeKind::kAnonymous) line += "_[j]";
+    if (options_.jit && (profile_.code_kind(id) == CodeKind::kAnonymous || profile_.code_kind(id) == CodeKind::kJit)) line += "_[j]";
   }
 
   const model::Profile& profile_;

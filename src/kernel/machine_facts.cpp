@@ -11,6 +11,7 @@
 
 #include "base/file.h"
 #include "kernel/procfs.h"
+#include "kernel/stack_program.h"
 #include "kernel/status_text.h"
 
 namespace tephra::kernel {
@@ -215,6 +216,14 @@ bool kernel_addresses_shown(const std::string& root) {
   return false;
 }
 
+Trial try_stack_walks() {
+  StackProgram::Settings least;
+  least.ring_bytes = 4096;
+  least.max_tables = least.max_mappings = least.max_processes = 16;
+  const auto program = StackProgram::load(least);
+  return program ? granted() : useless(program.error().why);
+}
+
 MachineFacts machine_facts() {
   MachineFacts facts;
   utsname names{};
@@ -237,6 +246,7 @@ MachineFacts machine_facts() {
   const auto btf = base::FileContent::open("/sys/kernel/btf/vmlinux");
   facts.btf = btf.ok();
   facts.bpf = try_bpf(btf ? btf->bytes() : base::Bytes());
+  facts.stack_walks = try_stack_walks();
   return facts;
 }
 

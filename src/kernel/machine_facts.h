@@ -86,6 +86,7 @@ struct MachineFacts {
   CgroupFacts cgroups;
   EventTrials events;
   BpfTrials bpf;
+  Trial stack_walks;  // whether stacks can be walked in the kernel by call-frame tables
 };
 
 // Reads and tries everything. Changes nothing on the machine and leaves nothing open.

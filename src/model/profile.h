@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -19,7 +20,8 @@ enum class CodeKind : uint8_t {
   kNone,            // row 0: no mapping is known, the address is a user address or of unknown kind
   kFile,            // a file of user space; addresses are file offsets
   kVdso,            // the code the kernel maps into every process; addresses are offsets into its image
-  kAnonymous,       // user memory without a file (JIT); addresses are absolute
+  kAnonymous,       // user memory without a file; addresses are absolute
+  kJit,             // one generated function that a process named; path is that name; addresses are absolute
   kKernel,          // the kernel image; addresses are absolute
   kKernelModule,    // addresses are absolute
   kKernelCode,      // one piece of generated kernel code that brought its own name (BPF, ftrace); path is that name
@@ -47,11 +49,12 @@ struct Mapping {
   BuildId build_id;
   FileIdentity file;
   CodeKind kind = CodeKind::kNone;
-  // kKernel: where the symbol _text was when the recording was made, to detect another boot. kAnonymous and
-  // kKernelCode: where the mapping began. Else 0.
+  // kKernel: where the symbol _text was when the recording was made, to detect another boot. kAnonymous,
+  // kJit and kKernelCode: where the mapping began. Else 0.
   uint64_t base = 0;
-  // kAnonymous: the process whose memory it is, since the same address is other code elsewhere. Else 0.
+  // kAnonymous and kJit: the process whose memory it is, since the same address is other code elsewhere. Else 0.
   int32_t pid = 0;
+  bool unproven = false;  // kJit: the name is from a file that may be of another process
   auto operator<=>(const Mapping&) const = default;
 };
 
@@ -129,6 +132,8 @@ inline constexpr std::string_view kEngineStackCopies = "stack copies";
 inline constexpr std::string_view kEngineInKernel = "call-frame tables in the kernel";
 inline constexpr std::string_view kEngineBranches = "branch records";
 
+struct EmbeddedNames;
+
 // Facts about the recording as a whole. Empty or zero where unknown.
 struct RecordingFacts {
   std::string format;  // "perf.data", "folded"
@@ -143,6 +148,8 @@ struct RecordingFacts {
   // What the recorder told of itself and the machine, nothing where it did not.
   std::optional<double> recorder_cpu_seconds;
   std::optional<double> steal_share;  // of the CPU time in which the hypervisor ran something else, 0 to 1
+  // Names that the recorder found, for symbols/ to use; null where it stored none, and once they are in the profile.
+  std::shared_ptr<const EmbeddedNames> names;
 };
 
 // A profile: plain tables, immutable once built (see ProfileAssembler). Row 0 is "none" in strings (the empty text),

@@ -49,10 +49,30 @@ FrameId ProfileAssembler::frame(const Frame& row) {
 }
 
 StackId ProfileAssembler::stack(StackId parent, FrameId frame) {
-  const uint64_t key = static_cast<uint64_t>(parent.value) << 32 | frame.value;
-  const auto [at, fresh] = stack_index_.try_emplace(key);
-  if (fresh) at->second = profile_.stacks.add(Stack{parent, frame});
-  return at->second;
+  // The slots are kept half empty at least. Row 0 is in none.
+  if (profile_.stacks.size() * 2 >= stack_slots_.size()) grow_stack_slots();
+  const size_t mask = stack_slots_.size() - 1;
+  for (size_t slot = base::mix(parent.value, frame.value) & mask;; slot = (slot + 1) & mask) {
+    if (stack_slots_[slot] == 0) {
+      const StackId added = profile_.stacks.add(Stack{parent, frame});
+      stack_slots_[slot] = added.value;
+      return added;
+    }
+    const StackId known{stack_slots_[slot]};
+    if (profile_.stacks[known].parent == parent && profile_.stacks[known].frame == frame) return known;
+  }
+}
+
+void ProfileAssembler::grow_stack_slots() {
+  size_t size = 1024;
+  while (size < profile_.stacks.size() * 4) size *= 2;
+  stack_slots_.assign(size, 0);
+  for (uint32_t i = 1; i < profile_.stacks.size(); ++i) {
+    const Stack& row = profile_.stacks[StackId{i}];
+    size_t slot = base::mix(row.parent.value, row.frame.value) & (size - 1);
+    while (stack_slots_[slot] != 0) slot = (slot + 1) & (size - 1);
+    stack_slots_[slot] = i;
+  }
 }
 
 EventId ProfileAssembler::event(const Event& row) {

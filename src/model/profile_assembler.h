@@ -3,6 +3,7 @@
 #include <optional>
 #include <string_view>
 #include <unordered_map>
+#include <vector>
 
 #include "base/hash.h"
 #include "model/profile.h"
@@ -48,11 +49,13 @@ class ProfileAssembler {
   RowId intern(Table<Row, RowId>& table, std::unordered_multimap<uint64_t, RowId>& index, uint64_t hash,
                const Row& row);
 
+  void grow_stack_slots();
+
   Profile profile_;
   std::unordered_multimap<uint64_t, MappingId> mapping_index_;
   std::unordered_multimap<uint64_t, FunctionId> function_index_;
   std::unordered_multimap<uint64_t, FrameId> frame_index_;
-  std::unordered_map<uint64_t, StackId> stack_index_;  // key: parent and frame side by side
+  std::vector<uint32_t> stack_slots_;  // stacks by parent and frame: open addressing, 0 is free
   std::unordered_multimap<uint64_t, EventId> event_index_;
   std::unordered_multimap<uint64_t, ThreadId> thread_index_;
 };

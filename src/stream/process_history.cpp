@@ -2,17 +2,12 @@
 
 #include <algorithm>
 
+#include "stream/jit_traces.h"
+
 namespace tephra::stream {
 namespace {
 
 using model::CodeKind;
-
-// User mappings that have no file behind them, by what the kernel calls them.
-bool is_anonymous(std::string_view path) {
-  return path.empty() || path == "//anon" || path.starts_with("/dev/zero") || path.starts_with("/anon_hugepage") ||
-         path.starts_with("/memfd:") || path.starts_with("/SYSV") || path.starts_with("[heap]") ||
-         path.starts_with("[stack") || path.starts_with("[anon") || path == "[vsyscall]" || path == "[uprobes]";
-}
 
 bool is_kernel_image(std::string_view path) {
   return path.starts_with("[kernel.kallsyms]") || path.starts_with("[kernel.vmlinux]") || path == "[kernel]";
@@ -31,6 +26,7 @@ ProcessHistory::ProcessHistory(model::ProfileAssembler& assembler, const Recordi
 }
 
 void ProcessHistory::complete() {
+  jit_.seal();
   if (kernel_image_) return;
   kernel_image_ = assembler_.mapping(
       {.path = assembler_.string("[kernel.kallsyms]"), .build_id = kernel_build_id_, .kind = CodeKind::kKernel});
@@ -77,7 +73,7 @@ model::Mapping ProcessHistory::describe(const Mmap& mmap) {
   mapping.file = mmap.file;
   if (mmap.path.starts_with("[vdso") || mmap.path.starts_with("[vectors]")) {
     mapping.kind = CodeKind::kVdso;
-  } else if (is_anonymous(mmap.path)) {
+  } else if (is_anonymous_memory(mmap.path)) {
     mapping.kind = CodeKind::kAnonymous;
     mapping.base = mmap.start;
     mapping.pid = mmap.pid;
@@ -134,6 +130,7 @@ void ProcessHistory::apply_kernel_mmap(const Mmap& mmap, uint64_t moment) {
 void ProcessHistory::apply_comm(const Comm& comm, uint64_t moment) {
   change(comms_[comm.tid], moment, assembler_.string(comm.name));
   if (!comm.exec) return;
+  jit_.exec(comm.pid, moment);
   Process& process = processes_[comm.pid];
   change(process.before_exec, moment, at(process.spaces, moment).value);
   change(process.spaces, moment, AddressSpaces::kEmpty);
@@ -146,6 +143,7 @@ void ProcessHistory::apply_fork(const Fork& fork, uint64_t moment) {
   // known of the parent.
   if (Changes<model::StringId>& names = comms_[fork.tid]; name || !names.empty()) change(names, moment, name);
   if (fork.pid == fork.parent_pid || fork.synthesized) return;
+  jit_.fork(fork.pid, fork.parent_pid, moment);
   AddressSpaces::State state = AddressSpaces::kEmpty;
   bool had_memory = false;
   if (const auto parent = processes_.find(fork.parent_pid); parent != processes_.end()) {

@@ -9,6 +9,7 @@
 #include "model/profile_assembler.h"
 #include "stream/address_space.h"
 #include "stream/event.h"
+#include "stream/jit_code.h"
 #include "stream/recording.h"
 
 namespace tephra::stream {
@@ -46,6 +47,9 @@ class ProcessHistory {
   bool is_kernel_thread(int32_t pid) const;
 
   const AddressSpaces& spaces() const { return spaces_; }
+  // Generated code. Changes of it are applied between events, in the order of time.
+  const JitCode& jit() const { return jit_; }
+  JitCode& jit() { return jit_; }
   // The mapping for kernel addresses outside every recorded range.
   model::MappingId kernel_image() const { return kernel_image_; }
 
@@ -81,6 +85,7 @@ class ProcessHistory {
   std::unordered_map<std::string, model::BuildId> build_ids_;
   model::BuildId kernel_build_id_;
   AddressSpaces spaces_;
+  JitCode jit_;
   std::unordered_map<int32_t, Process> processes_;
   std::unordered_map<int32_t, Changes<model::StringId>> comms_;  // by thread
   Process kernel_;

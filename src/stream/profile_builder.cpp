@@ -8,6 +8,7 @@
 #include "stream/chain_maker.h"
 #include "stream/decoder.h"
 #include "stream/event_name.h"
+#include "stream/recorded_unwinder.h"
 #include "stream/sample_table.h"
 #include "stream/side_band.h"
 #include "stream/stack_resolver.h"
@@ -69,9 +70,10 @@ class KeyMaker {
     key.comm = comm_.value;
     key.user_space = user_space_.value;
     key.kernel_space = kernel_space_.value;
+    key.jit = jit_.value;
     key.mode = sample.misc & PERF_RECORD_MISC_CPUMODE_MASK;
     key.space_before_exec = key.mode == PERF_RECORD_MISC_KERNEL ? before_exec_.value : AddressSpaces::kEmpty;
-    chains_.make(sample, key);
+    chains_.make(sample, position, key);
     return Answer::kTake;
   }
 
@@ -84,6 +86,7 @@ class KeyMaker {
     if (origin.tid != tid_ || origin.pid != pid_ || !comm_.covers(moment))
       comm_ = history_.comm(origin.pid, origin.tid, moment);
     if (!kernel_space_.covers(moment)) kernel_space_ = history_.kernel_space(moment);
+    if (origin.pid != pid_ || !jit_.covers(moment)) jit_ = history_.jit().view(origin.pid, moment);
     pid_ = origin.pid;
     tid_ = origin.tid;
   }
@@ -107,6 +110,7 @@ class KeyMaker {
   ProcessHistory::Period<AddressSpaces::State> before_exec_;
   ProcessHistory::Period<AddressSpaces::State> kernel_space_{.from = 1, .until = 0};
   ProcessHistory::Period<model::StringId> comm_;
+  JitCode::ViewPeriod jit_;
 };
 
 // What reading samples gives beside the table of them.
@@ -364,11 +368,14 @@ void add_costs(const RecorderFacts& recorder, model::RecordingFacts& facts) {
 
 }  // namespace
 
-model::Profile build_profile(const Recording& recording, const BuildOptions& options) {
+model::Profile build_profile(const Recording& recording, const BuildOptions& given) {
+  BuildOptions options = given;
+  std::optional<RecordedUnwinder> recorded;
+  if (recording.walks) options.unwinder = &recorded.emplace(*recording.walks, given.unwinder);
   model::ProfileAssembler assembler;
   const Decoder decoder(recording);
   assembler.facts() = recording.facts;
-  const SideBand side_band = read_side_band(recording, decoder, assembler, options.done_with);
+  const SideBand side_band = read_side_band(recording, decoder, assembler, options);
   assembler.quality() = side_band.quality;
   ReadCounts counts;
   const Job job{recording, options, decoder, side_band, assembler.so_far()};

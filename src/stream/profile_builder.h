@@ -7,6 +7,7 @@
 
 #include "model/profile.h"
 #include "stream/event.h"
+#include "stream/jit_traces.h"
 #include "stream/recording.h"
 #include "stream/sample_filter.h"
 #include "stream/unwinder.h"
@@ -22,6 +23,8 @@ struct BuildOptions {
   // Called with each part of the records whenever a pass over it ends, so that a mapped file need not stay in memory.
   // The bytes must stay readable.
   std::function<void(base::Bytes)> done_with;
+  // Finds the names of generated code for a recording that has none stored; may be empty.
+  JitFinder find_jit;
 };
 
 // Reads all samples into a profile of addresses (no names yet). Runs in parallel; the result does not depend on how

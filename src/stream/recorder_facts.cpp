@@ -41,7 +41,9 @@ bool visit_known(Facts& facts, const Visit& visit) {
          visit("wakeups", facts.wakeups) || visit("steal_seconds", facts.steal_seconds) ||
          visit("cpu_seconds_total", facts.cpu_seconds_total) || visit("lost_ring_full", facts.lost_ring_full) ||
          visit("late_writes", facts.late_writes) || visit("counters_run_on", facts.counters_run_on) ||
-         visit("engine", facts.engine);
+         visit("engine", facts.engine) || visit("stacks_walked", facts.stacks_walked) ||
+         visit("stacks_copied", facts.stacks_copied) || visit("stacks_lost", facts.stacks_lost) ||
+         visit("table_bytes", facts.table_bytes) || visit("tables_refused", facts.tables_refused);
 }
 
 std::string escaped(std::string_view text) {

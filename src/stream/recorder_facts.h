@@ -22,6 +22,13 @@ struct RecorderFacts {
   std::optional<uint64_t> late_writes;        // writes that took so long that rings could fill
   std::optional<uint64_t> counters_run_on;    // 1: counters did not begin at zero when this file began
   std::optional<std::string> engine;          // how stacks were taken
+  // Where stacks are walked in the kernel: how many were, how many were copied instead because tables were not ready,
+  // how many found no room, what the tables took at the end, and how often there was no room for one.
+  std::optional<uint64_t> stacks_walked;
+  std::optional<uint64_t> stacks_copied;
+  std::optional<uint64_t> stacks_lost;
+  std::optional<uint64_t> table_bytes;
+  std::optional<uint64_t> tables_refused;
   std::map<std::string, std::string> others;  // keys of other versions
 
   bool operator==(const RecorderFacts&) const = default;

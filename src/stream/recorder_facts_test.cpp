@@ -15,6 +15,11 @@ TEST(RecorderFacts, ComeBackAsTheyWere) {
   facts.lost_ring_full = 0;
   facts.late_writes = 3;
   facts.engine = "frame pointers\nand C:\\back=slash\\n";
+  facts.stacks_walked = 12;
+  facts.stacks_copied = 1;
+  facts.stacks_lost = 0;
+  facts.table_bytes = uint64_t{1} << 40;
+  facts.tables_refused = 2;
   facts.others["from_the_future"] = "yes=no\nmaybe";
   EXPECT_EQ(parse_facts(print_facts(facts)), facts);
 }

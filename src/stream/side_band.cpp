@@ -1,6 +1,10 @@
 #include "stream/side_band.h"
 
 #include <algorithm>
+#include <set>
+#include <unordered_map>
+
+#include "stream/jit_reader.h"
 
 namespace tephra::stream {
 namespace {
@@ -32,9 +36,8 @@ uint64_t lost_samples(const Recording& recording, const Losses& losses) {
 
 class Scanner {
  public:
-  Scanner(const Recording& recording, const Decoder& decoder, SideBand& side_band,
-          const std::function<void(base::Bytes)>& done_with)
-      : recording_(recording), decoder_(decoder), side_band_(side_band), done_with_(done_with) {
+  Scanner(const Recording& recording, const Decoder& decoder, SideBand& side_band, const BuildOptions& options)
+      : recording_(recording), decoder_(decoder), side_band_(side_band), options_(options) {
     if (CounterReads::has(recording)) side_band.reads.emplace();
   }
 
@@ -47,7 +50,7 @@ class Scanner {
       chunk.bytes = part.subspan(begin, end - begin);
       chunk.position = part_position + begin;
       if (chunk.samples > 0) side_band_.chunks.push_back(chunk);
-      if (done_with_) done_with_(chunk.bytes);
+      if (options_.done_with) options_.done_with(chunk.bytes);
       side_band_.samples += chunk.samples;
       chunk.samples = 0;
       begin = end;
@@ -71,7 +74,7 @@ class Scanner {
   void finish() {
     std::stable_sort(pending_.begin(), pending_.end(),
                      [](const Pending& a, const Pending& b) { return a.moment < b.moment; });
-    for (const Pending& item : pending_) side_band_.history.apply(decoder_.decode(item.record), item.moment);
+    apply_in_order(jit_changes());
     side_band_.history.complete();
     side_band_.quality.lost += lost_samples(recording_, losses_);
     if (!side_band_.reads) return;
@@ -80,6 +83,48 @@ class Scanner {
   }
 
  private:
+  // What is known of generated code: what the recorder stored, else what can be found now.
+  std::vector<JitChange> jit_changes() {
+    side_band_.jit = recording_.jit;
+    if (!side_band_.jit && options_.find_jit && !jit_traces_.empty()) {
+      std::vector<JitTrace> traces(jit_traces_.begin(), jit_traces_.end());
+      for (JitTrace& trace : traces) trace.since = begun_[trace.pid];
+      side_band_.jit = options_.find_jit(recording_, traces);
+    }
+    if (!side_band_.jit) return {};
+    const bool jitdump_clock = decoder_.has_time() && recording_.facts.clock == "CLOCK_MONOTONIC";
+    return read_jit_batches(side_band_.jit->batches, jitdump_clock, side_band_.history.jit(), side_band_.quality);
+  }
+
+  // A program that is started at a moment knows nothing of the code before, and may make code at once.
+  void apply_in_order(const std::vector<JitChange>& changes) {
+    auto change = changes.begin();
+    for (const Pending& item : pending_) {
+      for (; change != changes.end() && change->moment < item.moment; ++change) change->apply(side_band_.history.jit());
+      side_band_.history.apply(decoder_.decode(item.record), item.moment);
+    }
+    for (; change != changes.end(); ++change) change->apply(side_band_.history.jit());
+  }
+
+  void note_jit_trace(const Mmap& mmap) {
+    if (mmap.kernel || !mmap.executable || mmap.pid < 0) return;
+    if (is_jitdump_path(mmap.path)) {
+      jit_traces_.insert({mmap.pid, std::string(mmap.path), 0});
+    } else if (is_anonymous_memory(mmap.path)) {
+      jit_traces_.insert({mmap.pid, {}, 0});
+    }
+  }
+
+  // When a process last began to run a program.
+  void note_begin(const Event& event, uint64_t moment) {
+    const auto* comm = std::get_if<Comm>(&event);
+    const auto* fork = std::get_if<Fork>(&event);
+    if (comm != nullptr && comm->exec) begun_[comm->pid] = std::max(begun_[comm->pid], moment);
+    if (fork != nullptr && fork->pid != fork->parent_pid && !fork->synthesized) {
+      begun_[fork->pid] = std::max(begun_[fork->pid], moment);
+    }
+  }
+
   void note(const Record& record, uint64_t position) {
     const Event event = decoder_.decode(record);
     if (const auto* lost = std::get_if<Lost>(&event)) {
@@ -97,16 +142,21 @@ class Scanner {
             return 0;
           },
           event);
+      if (const auto* mmap = std::get_if<Mmap>(&event)) note_jit_trace(*mmap);
       // Where such records tell no time, they came after the samples that stand before them.
       if (time == 0 && !decoder_.has_trailer()) time = newest_ == 0 ? 0 : newest_ + 1;
-      pending_.push_back({moment_of(decoder_, time, position), record});
+      const uint64_t moment = moment_of(decoder_, time, position);
+      pending_.push_back({moment, record});
+      note_begin(event, moment);
     }
   }
 
   const Recording& recording_;
   const Decoder& decoder_;
   SideBand& side_band_;
-  const std::function<void(base::Bytes)>& done_with_;
+  const BuildOptions& options_;
+  std::set<JitTrace> jit_traces_;
+  std::unordered_map<int32_t, uint64_t> begun_;
   std::vector<Pending> pending_;
   uint64_t newest_ = 0;  // time of the samples so far
   Losses losses_;
@@ -115,10 +165,13 @@ class Scanner {
 }  // namespace
 
 SideBand read_side_band(const Recording& recording, const Decoder& decoder, model::ProfileAssembler& assembler,
-                        const std::function<void(base::Bytes)>& done_with) {
-  SideBand side_band{
-      .chunks = {}, .history = ProcessHistory(assembler, recording), .quality = recording.quality, .reads = {}};
-  Scanner scanner(recording, decoder, side_band, done_with);
+                        const BuildOptions& options) {
+  SideBand side_band{.chunks = {},
+                     .history = ProcessHistory(assembler, recording),
+                     .quality = recording.quality,
+                     .reads = {},
+                     .jit = {}};
+  Scanner scanner(recording, decoder, side_band, options);
   uint64_t position = 0;
   for (const base::Bytes part : recording.records) {
     scanner.scan(part, position);

@@ -1,7 +1,6 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <optional>
 #include <vector>
 
@@ -9,6 +8,7 @@
 #include "stream/counter_reads.h"
 #include "stream/decoder.h"
 #include "stream/process_history.h"
+#include "stream/profile_builder.h"
 #include "stream/recording.h"
 
 namespace tephra::stream {
@@ -27,12 +27,13 @@ struct SideBand {
   model::Quality quality;
   uint64_t samples = 0;
   std::optional<CounterReads> reads;  // where samples carry counter values
+  std::shared_ptr<const JitLog> jit;  // what the names in the history's generated code point into
 };
 
 // Steps over all records once: collects the chunks, and applies the side-band events in time order to the history.
-// `done_with`, where given, is called with each part that was read.
+// Takes done_with and find_jit from `options`.
 SideBand read_side_band(const Recording& recording, const Decoder& decoder, model::ProfileAssembler& assembler,
-                        const std::function<void(base::Bytes)>& done_with = {});
+                        const BuildOptions& options = {});
 
 // The moment of a record for ProcessHistory: its time, or its place where the recording has no times.
 inline uint64_t moment_of(const Decoder& decoder, uint64_t time, uint64_t position) {

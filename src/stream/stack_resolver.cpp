@@ -66,25 +66,48 @@ AddressSpaces::State StackResolver::user_space_of(const SampleKey& key) const {
   return key.space_before_exec;
 }
 
-model::FrameId StackResolver::make_frame(AddressSpaces::State space, const Address& address) {
+void StackResolver::name_generated_code(JitCode::View jit, model::Frame& frame) {
+  const model::Mapping around = assembler_.so_far().mappings[frame.mapping];
+  if (around.kind != CodeKind::kAnonymous) return;
+  const JitCode& code = history_.jit();
+  // A call may be the last instruction of its function; what is behind it may be another.
+  const uint64_t address = frame.address - (frame.kind == AddressKind::kReturn && frame.address > 0);
+  const JitCode::Found found = code.find(jit, address);
+  model::Mapping mapping{.kind = CodeKind::kJit, .pid = around.pid};
+  if (found.function != nullptr) {
+    mapping.path = assembler_.string(found.function->name);
+    mapping.base = found.base;
+    mapping.unproven = found.function->unproven;
+    if (const JitLine* line = code.line_at(*found.function, address - found.base)) {
+      frame.file = assembler_.string(line->file);
+      frame.line = line->line;
+    }
+  } else if (!found.doubtful) {
+    return;
+  }
+  frame.mapping = assembler_.mapping(mapping);
+}
+
+model::FrameId StackResolver::make_frame(AddressSpaces::State space, JitCode::View jit, const Address& address) {
   model::Frame frame{.kind = address.kind, .address = address.ip};
   const MappedRange* range = history_.spaces().find(space, address.ip);
   if (address.space == Space::kUser && range != nullptr) {
     frame.mapping = range->mapping;
     frame.address = address.ip - range->start + range->offset;
+    if (jit != 0) name_generated_code(jit, frame);
   } else if (address.space == Space::kKernel) {
     frame.mapping = range != nullptr ? range->mapping : history_.kernel_image();
   }
   return assembler_.frame(frame);
 }
 
-model::FrameId StackResolver::frame(AddressSpaces::State space, const Address& address) {
+model::FrameId StackResolver::frame(AddressSpaces::State space, JitCode::View jit, const Address& address) {
   if (cache_.empty()) cache_.resize(kCacheSize);
   const auto tag =
       static_cast<uint16_t>(1 | static_cast<unsigned>(address.space) << 1 | static_cast<unsigned>(address.kind) << 4);
   CachedFrame& entry = cache_[base::mix(address.ip, static_cast<uint64_t>(space) << 16 | tag) % kCacheSize];
-  if (entry.tag != tag || entry.ip != address.ip || entry.space != space) {
-    entry = {address.ip, space, tag, make_frame(space, address)};
+  if (entry.tag != tag || entry.ip != address.ip || entry.space != space || entry.jit != jit) {
+    entry = {address.ip, space, jit, tag, make_frame(space, jit, address)};
   }
   return entry.frame;
 }
@@ -95,7 +118,9 @@ StackResolver::Resolved StackResolver::resolve(const SampleKey& key) {
   Resolved resolved;
   for (size_t i = addresses_.size(); i-- > 0;) {
     const bool user = addresses_[i].space == Space::kUser;
-    resolved.stack = assembler_.stack(resolved.stack, frame(user ? user_space : key.kernel_space, addresses_[i]));
+    const model::FrameId at = user ? frame(user_space, user_space == key.user_space ? key.jit : 0, addresses_[i])
+                                   : frame(key.kernel_space, 0, addresses_[i]);
+    resolved.stack = assembler_.stack(resolved.stack, at);
     resolved.has_user_frame = resolved.has_user_frame || user;
   }
   resolved.addresses = chain_addresses_;

@@ -35,8 +35,10 @@ class StackResolver {
   void collect_addresses(const SampleKey& key);
   // Where the user addresses of the sample are to be looked up.
   AddressSpaces::State user_space_of(const SampleKey& key) const;
-  model::FrameId frame(AddressSpaces::State space, const Address& address);
-  model::FrameId make_frame(AddressSpaces::State space, const Address& address);
+  model::FrameId frame(AddressSpaces::State space, JitCode::View jit, const Address& address);
+  model::FrameId make_frame(AddressSpaces::State space, JitCode::View jit, const Address& address);
+  // Puts the frame into the generated function that was there, if one is known.
+  void name_generated_code(JitCode::View jit, model::Frame& frame);
 
   model::ProfileAssembler& assembler_;
   const ProcessHistory& history_;
@@ -45,6 +47,7 @@ class StackResolver {
   struct CachedFrame {
     uint64_t ip = 0;
     AddressSpaces::State space = 0;
+    JitCode::View jit = 0;
     uint16_t tag = 0;  // space and kind, and that the entry is used
     model::FrameId frame;
   };

@@ -38,6 +38,7 @@ class FileAnswers {
     unproven_ = mapping.kind == model::CodeKind::kFile && mapping.build_id.empty();
     if (mapping.kind != model::CodeKind::kVdso) {
       object_ = CodeObject::open(*options.finder, {path_, mapping.build_id, mapping.file}, refusal_);
+      if (object_ && object_->was_kept()) unproven_ = false;
     } else if (mapping.build_id.empty() && !is_of_this_host(profile.facts)) {
       refusal_ = Reason::build_id_mismatch;
     } else {
@@ -48,7 +49,7 @@ class FileAnswers {
 
   // Answers all of them. Debug information is read for all at once, since that uses all processors.
   void answer_all(const std::vector<FrameId>& frames) {
-    if (object_) {
+    if (object_ && wants_source()) {
       std::vector<uint64_t> addresses;
       for (const FrameId frame : frames) {
         if (const auto address = lookup_address(profile_.frames[frame])) addresses.push_back(*address);
@@ -65,7 +66,7 @@ class FileAnswers {
     const auto address = lookup_address(row);
     if (!address) return answer_unknown(frame, row.address, Reason::no_symbol);
     levels_.clear();
-    object_->find_source(*address, levels_);
+    if (wants_source()) object_->find_source(*address, levels_);
     if (!options_.inlines) leave_out_inlined();
     const auto facts = object_->frame_facts(*address);
     if (answer_code(frame, *address)) {
@@ -81,6 +82,10 @@ class FileAnswers {
   Answers take() && { return std::move(answers_); }
 
  private:
+  bool wants_source() const {
+    return !options_.inlines_until || std::chrono::steady_clock::now() < *options_.inlines_until;
+  }
+
   // Where to look an address up: a return address belongs to the call before it, which may be the last instruction of
   // its function. But a label that no function begins at (_dl_start_user, the return of a signal handler) is no such
   // end.

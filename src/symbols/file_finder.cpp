@@ -15,6 +15,7 @@
 
 #include "objects/crc32.h"
 #include "objects/debuginfod.h"
+#include "symbols/kept_files.h"
 #include "symbols/regular_file.h"
 
 namespace tephra::symbols {
@@ -41,6 +42,13 @@ bool was_replaced(const std::string& path, const model::FileIdentity& recorded) 
   if (recorded.inode == 0 || ::stat(path.c_str(), &now) != 0) return false;
   const uint64_t device = uint64_t{major(now.st_dev)} << 32 | minor(now.st_dev);
   return recorded.device == device && recorded.inode != now.st_ino;
+}
+
+// Whether a file that was kept is still the one that ran; without a build id KeptFiles has seen to it.
+bool is_proven(base::Bytes file, const model::BuildId& build_id) {
+  if (build_id.empty()) return true;
+  const auto elf = ElfFile::parse(file);
+  return elf && same_build_id(elf->build_id(), build_id.bytes());
 }
 
 FileFinder::Found not_found(Reason reason) { return {nullptr, {}, reason}; }
@@ -260,6 +268,14 @@ FileFinder::Found FileFinder::State::find_unproven(const WantedFile& file) {
 }
 
 FileFinder::Found FileFinder::State::find_code(const WantedFile& file) {
+  if (options.kept != nullptr) {
+    auto kept = options.kept->open(file.build_id, file.identity);
+    if (kept && is_proven(kept->bytes(), file.build_id)) {
+      Found answer = found(std::move(*kept), file.path);
+      answer.kept = true;
+      return answer;
+    }
+  }
   if (file.build_id.empty()) return find_unproven(file);
   bool refused = false;
   for (const std::string& path : code_candidates(file, file.build_id.hex())) {

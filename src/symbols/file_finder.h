@@ -27,9 +27,12 @@ struct FetchProgress {
   uint64_t total = 0;
 };
 
+class KeptFiles;
+
 // Where to look for files, beside the path itself.
 struct FinderOptions {
   std::vector<std::string> debug_roots = {"/usr/lib/debug"};
+  const KeptFiles* kept = nullptr;  // files held open since they ran; they come first
   // A folder that holds the recorded machine's files at their paths, and may hold a .build-id folder. With it, a file
   // of this machine is only used if its build id is the recorded one.
   std::string symfs;
@@ -55,6 +58,7 @@ class FileFinder {
     std::shared_ptr<const base::FileContent> content;  // null: not found
     std::string path;                                  // where it was found
     model::Reason why_not{};                           // when it was not found
+    bool kept = false;                                 // held open since it ran
   };
   // The file that ran.
   Found find_code(const WantedFile& file);

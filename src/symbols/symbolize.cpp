@@ -8,6 +8,8 @@
 
 #include "base/hash.h"
 #include "base/parallel.h"
+#include "objects/demangle.h"
+#include "symbols/embedded_answers.h"
 #include "symbols/file_answers.h"
 #include "symbols/kernel_answers.h"
 
@@ -24,8 +26,26 @@ using model::Reason;
 using model::StackId;
 using model::StringId;
 
+// A generated function brought its name, and perhaps its lines; most names are text for people already.
+void answer_generated(const Profile& profile, FrameId frame, const Options& options, Answers& answers) {
+  const Frame& row = profile.frames[frame];
+  const model::Mapping& mapping = profile.mappings[row.mapping];
+  const std::string_view name = profile.text(mapping.path);
+  if (name.empty()) {
+    answers.add_unknown(frame, fmt::format("[unknown] [anon]+{:#x}", row.address), Reason::jit_code_doubtful);
+    return;
+  }
+  const auto parameters = options.full_names ? objects::Parameters::kShow : objects::Parameters::kLeaveOut;
+  const bool mangled = options.demangle && objects::is_mangled(name);
+  answers.add_named(frame, mangled ? objects::demangle(name, parameters) : std::string(name), name,
+                    row.address - mapping.base);
+  answers.levels.back().file = answers.strings.add(profile.text(row.file));
+  answers.levels.back().line = row.line;
+  if (mapping.unproven) answers.rows.back().reason = Reason::jit_map_unproven;
+}
+
 // Frames without a place to look: what there is to say about them is in the profile itself.
-Answers answer_without_source(const Profile& profile, const std::vector<FrameId>& frames) {
+Answers answer_without_source(const Profile& profile, const std::vector<FrameId>& frames, const Options& options) {
   Answers answers;
   for (const FrameId frame : frames) {
     const Frame& row = profile.frames[frame];
@@ -33,6 +53,9 @@ Answers answer_without_source(const Profile& profile, const std::vector<FrameId>
     switch (mapping.kind) {
       case CodeKind::kKernelCode:
         answers.add_named(frame, profile.text(mapping.path), profile.text(mapping.path), row.address - mapping.base);
+        break;
+      case CodeKind::kJit:
+        answer_generated(profile, frame, options, answers);
         break;
       case CodeKind::kAnonymous:
         answers.add_unknown(frame, fmt::format("[unknown] [anon]+{:#x}", row.address), Reason::jit_code_unnamed);
@@ -51,12 +74,12 @@ struct Batches {
   std::vector<std::pair<MappingId, std::vector<FrameId>>> files;
 };
 
-Batches group(const Profile& profile) {
+Batches group(const Profile& profile, const EmbeddedAnswers& known) {
   Batches batches;
   std::unordered_map<MappingId, size_t> file_index;
   model::for_each_id(profile.frames, [&](FrameId id) {
     const Frame& frame = profile.frames[id];
-    if (id == FrameId{} || frame.function) return;
+    if (id == FrameId{} || frame.function || known.settles(id)) return;
     switch (profile.mappings[frame.mapping].kind) {
       case CodeKind::kKernel:
       case CodeKind::kKernelModule:
@@ -78,23 +101,6 @@ Batches group(const Profile& profile) {
   return batches;
 }
 
-std::vector<Answers> look_up(const Profile& profile, const Options& options) {
-  const Batches batches = group(profile);
-  std::vector<std::function<Answers()>> work;
-  if (!batches.kernel.empty()) {
-    work.push_back([&] { return answer_kernel(profile, batches.kernel, {}, options.finder.get()); });
-  }
-  for (const auto& file : batches.files) {
-    work.push_back([&] { return answer_file(profile, file.first, file.second, options); });
-  }
-  if (!batches.without_source.empty()) {
-    work.push_back([&] { return answer_without_source(profile, batches.without_source); });
-  }
-  std::vector<Answers> answers(work.size());
-  base::parallel_for(work.size(), [&](size_t index) { answers[index] = work[index](); });
-  return answers;
-}
-
 // Puts the answers into a copy of the profile.
 class Rewriter {
  public:
@@ -107,6 +113,7 @@ class Rewriter {
     out_.samples = profile.samples;
     out_.quality = profile.quality;
     out_.facts = profile.facts;
+    out_.facts.names.reset();
     out_.frames.add(Frame{});
     out_.stacks.add(model::Stack{});
     model::for_each_id(profile.functions, [&](FunctionId id) { functions_.emplace(profile.functions[id], id); });
@@ -204,9 +211,28 @@ class Rewriter {
 
 }  // namespace
 
-Profile symbolize(const Profile& profile, const Options& given) {
+std::vector<Answers> look_up(const Profile& profile, const Options& given) {
   Options options = given;
-  if (!options.finder) options.finder = std::make_shared<FileFinder>();
+  if (!options.finder) options.finder = std::make_shared<FileFinder>(FinderOptions{.kept = options.kept});
+  EmbeddedAnswers known(profile, options);
+  const Batches batches = group(profile, known);
+  std::vector<std::function<Answers()>> work;
+  if (!batches.kernel.empty()) {
+    work.push_back([&] { return answer_kernel(profile, batches.kernel, {}, options.finder.get()); });
+  }
+  for (const auto& file : batches.files) {
+    work.push_back([&] { return answer_file(profile, file.first, file.second, options); });
+  }
+  if (!batches.without_source.empty()) {
+    work.push_back([&] { return answer_without_source(profile, batches.without_source, options); });
+  }
+  std::vector<Answers> answers(work.size());
+  base::parallel_for(work.size(), [&](size_t index) { answers[index] = work[index](); });
+  std::move(known).join(answers);
+  return answers;
+}
+
+Profile symbolize(const Profile& profile, const Options& options) {
   return Rewriter(profile).rewrite(look_up(profile, options));
 }
 

@@ -52,8 +52,9 @@ class StackWalker final : public stream::Unwinder::Walker {
   const stream::AddressSpaces& spaces_;
   const model::Profile& so_far_;
   FindTable find_table_;
-  std::vector<Place> places_;         // by a hash of program counter and space
-  std::vector<MappingTable> tables_;  // by mapping
+  std::vector<Place> places_;              // by a hash of program counter and space
+  std::vector<MappingTable> tables_;       // by mapping
+  std::vector<uint64_t> frame_addresses_;  // of the last walk: most of them are those of the next one
 };
 
 }  // namespace tephra::unwind

@@ -142,6 +142,26 @@ TEST_F(StackWalkerTest, AFramePointerThatWasLostIsUsedAgainOnceItWasSaved) {
   EXPECT_EQ(walk(kCode + 8, kStack + 0x40), TEPHRA_WALK_UNSUPPORTED);
 }
 
+// Epilogues go on saying where the frame pointer was saved after it was popped, and the word is below the copy then.
+TEST_F(StackWalkerTest, AFramePointerThatWasPoppedIsInTheRegister) {
+  tephra_frame_rule popped = test_rule_by_sp(8);
+  popped.fp = TEPHRA_SAVED_AT_CFA;
+  popped.fp_offset = -16;
+  table_.row(at(kCode), popped);
+  table_.row(at(kCode + 0x200), test_rule_by_fp());
+  table_.row(at(kCode + 0x300), {.cfa = TEPHRA_CFA_OUTERMOST});
+  word(kStack, kCode + 0x210);
+  word(kStack + 0x48, kCode + 0x310);
+  EXPECT_EQ(walk(kCode + 8, kStack + 0x40), TEPHRA_WALK_OUTERMOST);
+  EXPECT_EQ(addresses_.size(), 3u);
+  // Where it lies beyond the copy, only those who need it end there.
+  popped.fp_offset = 0x1000;
+  table_.row(at(kCode), popped);
+  EXPECT_EQ(walk(kCode + 8, kStack + 0x40), TEPHRA_WALK_UNSUPPORTED);
+  word(kStack, kCode + 0x310);
+  EXPECT_EQ(walk(kCode + 8, kStack + 0x40), TEPHRA_WALK_OUTERMOST);
+}
+
 TEST_F(StackWalkerTest, OtherRegistersCountForTheLeafAlone) {
   // rdx is 3 to perf, 1 to DWARF; r13 is 21 and 13.
   for (const auto& [perf, dwarf] :

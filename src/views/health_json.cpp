@@ -105,6 +105,7 @@ void write_machine(JsonWriter& json, const kernel::MachineFacts& facts) {
   json.key("bpf").begin_object();
   write_trials(json, "programs", facts.bpf.programs);
   write_trials(json, "features", facts.bpf.features);
+  json.member("stack_walks", facts.stack_walks.works);
   json.end_object().end_object();
 }
 

@@ -40,6 +40,8 @@ std::string module_text(const model::Profile& profile, const model::Mapping& map
       return "[kernel.kallsyms]";
     case CodeKind::kKernelModule:
       return kernel_module_name(path);
+    case CodeKind::kJit:
+      return fmt::format("/tmp/perf-{}.map", mapping.pid);
     case CodeKind::kAnonymous:
       if (is_generated_code(path)) return fmt::format("/tmp/perf-{}.map", mapping.pid);
       break;

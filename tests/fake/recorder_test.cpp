@@ -9,6 +9,8 @@
 #include <cstdlib>
 #include <filesystem>
 
+#include "base/file.h"
+#include "formats/format.h"
 #include "records_for_tests.h"
 #include "wall_clock.h"
 
@@ -290,6 +292,28 @@ TEST_F(RecorderTest, SaysThatThereAreNoBranchStacks) {
   events("cycles");
   options_.sampling.branch_types = PERF_SAMPLE_BRANCH_ANY | PERF_SAMPLE_BRANCH_USER;
   EXPECT_NE(failure().find("no branch stacks"), std::string::npos);
+}
+
+// The machine makes a branch of each caller, five bytes before where it returns to.
+TEST_F(RecorderTest, BranchRecordsAreReadAsStacks) {
+  events("cycles:u");
+  options_.sampling.call_graph = CallGraph::kBranches;
+  options_.target.command = {std::string(TEPHRA_BINARY_DIR) + "/programs/spin", "150"};
+  ASSERT_TRUE(run());
+  const auto content = base::FileContent::open(options_.output.path);
+  ASSERT_TRUE(content);
+  const auto profile = formats::read_profile(content->bytes(), "perf.data", {});
+  ASSERT_TRUE(profile);
+  EXPECT_EQ(profile->facts.engine, "branch records");
+  size_t calls = 0;
+  for (size_t i = 0; i < profile->samples.size(); ++i) {
+    for (auto stack = profile->samples.stack[i]; stack; stack = profile->stacks[stack].parent) {
+      const model::Frame& frame = profile->frames[profile->stacks[stack].frame];
+      EXPECT_EQ(frame.kind, model::AddressKind::kInstruction);
+      calls += profile->stacks[stack].parent ? 1 : 0;
+    }
+  }
+  EXPECT_GT(calls, 0u);
 }
 
 TEST_F(RecorderTest, SaysThatBranchStacksAreNoCallStacks) {

@@ -220,7 +220,11 @@ class ProcessTest(DoctorTest):
         findings = report["process"]["findings"]
         self.assertIn("frameless", self.finding(findings, "names")["what"])
         self.assertIn("build frameless with -g", self.finding(findings, "names")["fix"])
-        self.assertIn("-fno-omit-frame-pointer", self.finding(findings, "frame pointers")["fix"])
+        if report["machine"]["bpf"]["stack_walks"]:
+            self.assertIn("frameless", self.finding(findings, "frame pointers")["what"])
+            self.assertIn("takes bpf", self.finding(findings, "stacks")["what"])
+        else:
+            self.assertIn("-fno-omit-frame-pointer", self.finding(findings, "frame pointers")["fix"])
         self.assertEqual(report["process"]["advice"]["type"], "offcpu")
         self.assertIn("mostly waiting", report["process"]["advice"]["seen"])
 

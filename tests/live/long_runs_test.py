@@ -23,7 +23,7 @@ class Output(RecordTest):
         for extra in ([], ["-z"]):
             with self.subTest(extra):
                 limit = 100 if extra else 300
-                result = run([TEPHRA, "record", "-e", "page-faults", "-c", "1", "-g", "--max-size", f"{limit}K", *extra, "-o",
+                result = run([TEPHRA, "record", "-e", "page-faults", "-c", "1", "--call-graph", "fp", "--max-size", f"{limit}K", *extra, "-o",
                               self.data, FAULTS, "100000"])
                 self.assertIn("the size limit ended the recording", result.stderr)
                 samples = int(SUMMARY.search(result.stderr)[1])
@@ -34,7 +34,7 @@ class Output(RecordTest):
 
     def test_rotation_by_size(self):
         """Each file stands by itself, and only the newest are kept."""
-        result = run([TEPHRA, "record", "-e", "page-faults", "-c", "1", "-g", "--switch-output=200K",
+        result = run([TEPHRA, "record", "-e", "page-faults", "-c", "1", "--call-graph", "fp", "--switch-output=200K",
                       "--switch-max-files", "3", "-o", self.data, FAULTS, "50000"])
         self.assertEqual(result.returncode, 0, result.stderr)
         files = sorted(glob.glob(self.data + ".*"))
@@ -90,9 +90,9 @@ class Output(RecordTest):
                     os.unlink(path)
 
     def test_compression(self):
-        plain, _, _ = self.record("-e", "page-faults", "-c", "1", "-g", FAULTS, "30000")
+        plain, _, _ = self.record("-e", "page-faults", "-c", "1", "--call-graph", "fp", FAULTS, "30000")
         size = os.path.getsize(self.data)
-        packed, _, _ = self.record("-z", "-e", "page-faults", "-c", "1", "-g", FAULTS, "30000")
+        packed, _, _ = self.record("-z", "-e", "page-faults", "-c", "1", "--call-graph", "fp", FAULTS, "30000")
         self.assertLess(abs(plain - packed), 20)
         self.assertLess(os.path.getsize(self.data), size / 3)
         self.assert_perf_opens(self.data)

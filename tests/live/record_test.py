@@ -253,7 +253,7 @@ class Kills(RecordTest):
         self.assertGreater(published, 0)
 
     def test_samples_with_stacks(self):
-        self.kill_at_random("-g", "-F", "10000", "-m", "8", "-e", "cpu-clock", "--", FAMILY, "3000")
+        self.kill_at_random("--call-graph", "fp", "-F", "10000", "-m", "8", "-e", "cpu-clock", "--", FAMILY, "3000")
 
     def test_tracepoint(self):
         self.need_tracepoints()
@@ -378,7 +378,7 @@ class Errors(RecordTest):
             self.skipTest("tmpfs cannot be mounted here")
         self.addCleanup(run, ["umount", place])
         data = os.path.join(place, "out.data")
-        result = run([TEPHRA, "record", "-g", "-F", "10000", "-m", "8", "-e", "cpu-clock", "-o", data, "--", SPIN, "3000"])
+        result = run([TEPHRA, "record", "--call-graph", "fp", "-F", "10000", "-m", "8", "-e", "cpu-clock", "-o", data, "--", SPIN, "3000"])
         self.assertEqual(result.returncode, 125, result.stderr)
         self.assertIn("No space left on device", result.stderr)
         self.assertIn("is kept", result.stderr)

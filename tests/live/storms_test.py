@@ -101,7 +101,7 @@ class Losses(RecordTest):
     def test_rings_grow_before_anything_is_lost(self):
         """Hundreds of thousands of records a second, with the usual rings."""
         self.need_root()
-        words = [TEPHRA, "record", "-v", "-e", "page-faults", "-c", "1", "-g", "-o", self.data, FAULTS, "300000"]
+        words = [TEPHRA, "record", "-v", "-e", "page-faults", "-c", "1", "--call-graph", "fp", "-o", self.data, FAULTS, "300000"]
         result = run(words)
         self.assertEqual(result.returncode, 0, result.stderr)
         found = SUMMARY.search(result.stderr)
@@ -109,7 +109,7 @@ class Losses(RecordTest):
         self.assertGreaterEqual(int(found[1]), 300000)
 
     def test_live_warning(self):
-        result = run([TEPHRA, "record", "-e", "page-faults", "-c", "1", "-g", "-m", "1", "-o", self.data, FAULTS,
+        result = run([TEPHRA, "record", "-e", "page-faults", "-c", "1", "--call-graph", "fp", "-m", "1", "-o", self.data, FAULTS,
                       "100000"])
         self.assertIn("records are being lost", result.stderr)
         self.assertIn("records were lost: use larger rings", result.stderr)

@@ -128,7 +128,8 @@ class Comparison {
       const int end = walker->walk(raw, space, ours);
       std::erase_if(ours, [](uint64_t word) { return word >= stream::kFirstChainMarker; });
       const auto theirs = libunwind.walk(raw, space, unwind::StackWalker::kMostFrames);
-      if (libunwind_.add(end, ours, theirs) == Agreement::kOther && shown_left_ > 0) {
+      const Agreement agreement = libunwind_.add(end, ours, theirs);
+      if ((agreement == Agreement::kOther || agreement == Agreement::kShorter) && shown_left_ > 0) {
         --shown_left_;
         std::printf("sample at %lu of %d differs (%s):\n", sample.origin.time, sample.origin.tid, kEnds[end]);
         show("tephra", ours, side_band.history.spaces(), space, assembler_.so_far());

@@ -41,6 +41,7 @@ struct LibunwindWalk::State {
   const stream::RawStack* raw = nullptr;
   AddressSpaces::State space = AddressSpaces::kEmpty;
   unwind::LeafRegisters leaf;
+  bool guesses = false;         // libunwind found no rows, and tries its luck from there on
   std::vector<Placed> touched;  // files that this walk went through, whose other segments may be read
 
   const File* file_of(model::MappingId id) {
@@ -89,6 +90,7 @@ struct LibunwindWalk::State {
   int find_proc_info(unw_word_t ip, unw_proc_info_t* info, int need_unwind_info) {
     const auto placed = placed_at(ip);
     const auto* header = placed ? placed->file->elf.section(".eh_frame_hdr") : nullptr;
+    guesses = true;
     if (header == nullptr || header->content.size() < 12) return -UNW_ENOINFO;
     // Pointer to .eh_frame and number of rows take four bytes each in what linkers write.
     if (header->content[1] != std::byte{0x1b} || header->content[2] != std::byte{0x03}) return -UNW_EINVAL;
@@ -100,7 +102,9 @@ struct LibunwindWalk::State {
     table.u.rti.segbase = header->address + placed->bias;
     table.u.rti.table_data = table.u.rti.segbase + 12;
     table.u.rti.table_len = base::load<uint32_t>(header->content.data() + 8) * 8 / sizeof(unw_word_t);
-    return UNW_OBJ(dwarf_search_unwind_table)(address_space, ip, &table, info, need_unwind_info, this);
+    const int result = UNW_OBJ(dwarf_search_unwind_table)(address_space, ip, &table, info, need_unwind_info, this);
+    guesses = result < 0;
+    return result;
   }
 };
 
@@ -136,6 +140,7 @@ std::vector<uint64_t> LibunwindWalk::walk(const stream::RawStack& raw, AddressSp
   state_->raw = &raw;
   state_->space = space;
   state_->touched.clear();
+  state_->guesses = false;
   state_->leaf = unwind::read_leaf_registers(unwind::Machine::kX86_64, raw);
   unw_cursor_t cursor;
   if (unw_init_remote(&cursor, state_->address_space, state_.get()) != 0) return addresses;
@@ -143,7 +148,7 @@ std::vector<uint64_t> LibunwindWalk::walk(const stream::RawStack& raw, AddressSp
     unw_word_t ip = 0;
     if (unw_get_reg(&cursor, UNW_REG_IP, &ip) != 0 || ip == 0) break;
     addresses.push_back(ip);
-  } while (addresses.size() < most && unw_step(&cursor) > 0);
+  } while (addresses.size() < most && unw_step(&cursor) > 0 && !state_->guesses);
   return addresses;
 }
 

@@ -1,0 +1,139 @@
+#include "collect/stack_choice.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+
+#include "base/units.h"
+#include "collect/target_frames.h"
+#include "kernel/procfs.h"
+
+namespace tephra::collect {
+namespace {
+
+constexpr uint64_t kCopiedBytesASecond = 32 << 20;
+
+bool any_walked(const std::vector<kernel::EventSpec>& events, const SampleSettings& settings) {
+  return std::any_of(events.begin(), events.end(),
+                     [&](const auto& event) { return why_not_walked(event, settings).empty(); });
+}
+
+uint64_t rate_of(const std::vector<kernel::EventSpec>& events, const SampleSettings& settings) {
+  uint64_t rate = 0;
+  for (const auto& event : events) {
+    // What a period amounts to is not known beforehand: the usual rate stands for it.
+    rate += event.frequency.value_or(settings.frequency.value_or(settings.default_frequency));
+  }
+  return rate;
+}
+
+// One ring, of what all CPUs have.
+uint64_t walk_ring_bytes(const SampleSettings& settings, std::optional<uint64_t> ring_bytes) {
+  constexpr uint64_t kLeast = 4 << 20;
+  constexpr uint64_t kMost = 64 << 20;
+  const uint64_t cpus = kernel::present_cpu_count();
+  if (ring_bytes) return std::bit_ceil(std::min(*ring_bytes, kMost) * cpus);
+  // It cannot grow, and with a period samples may come at any rate.
+  const uint64_t usual = std::clamp(std::bit_ceil(cpus << 20), kLeast, kMost);
+  return settings.period ? 4 * usual : usual;
+}
+
+base::Result<std::unique_ptr<kernel::StackProgram>> load_program(const SampleSettings& settings,
+                                                                 std::optional<uint64_t> ring_bytes) {
+  kernel::StackProgram::Settings wanted;
+  wanted.kernel_stacks = settings.kernel_stacks;
+  wanted.user_stacks = settings.user_stacks;
+  wanted.also_raw = settings.check_walks;
+  if (settings.max_stack) wanted.max_frames = *settings.max_stack;
+  wanted.ring_bytes = walk_ring_bytes(settings, ring_bytes);
+  return kernel::StackProgram::load(wanted);
+}
+
+// What is missing and how to get it, as the end of a sentence and a sentence.
+std::string because(const base::Error& error) {
+  return fmt::format("{}{}{}", error.why.empty() ? error.what : error.why, error.fix.empty() ? "" : ". ", error.fix);
+}
+
+// What is left where nothing can be walked in the kernel.
+void choose_without_bpf(const SampleSettings& settings, const std::vector<kernel::EventSpec>& events,
+                        const Target& target, const std::string& why, StackChoice& choice) {
+  const TargetFrames frames = survey_target(target);
+  const bool copies = frames.known && !frames.kept && settings.user_stacks;
+  std::fill(choice.of_events.begin(), choice.of_events.end(), copies ? CallGraph::kDwarf : CallGraph::kFramePointers);
+  if (copies) {
+    choice.stack_bytes = stack_bytes_for(rate_of(events, settings));
+    choice.why = fmt::format(
+        "stacks are copied, {} each (--call-graph dwarf,{}): {} keeps no frame pointers, and they "
+        "cannot be walked in the kernel: {}",
+        base::bytes_text(choice.stack_bytes), choice.stack_bytes, frames.without, why);
+    return;
+  }
+  const char* const kept = frames.known ? "which this program keeps" : "which code may lack";
+  choice.why = fmt::format(
+      "stacks are taken by frame pointers, {} (--call-graph fp): they cannot be walked in the "
+      "kernel: {}",
+      kept, why);
+}
+
+void choose_bpf(const SampleSettings& settings, const std::vector<kernel::EventSpec>& events, const Note& note,
+                StackChoice& choice) {
+  for (size_t at = 0; at < events.size(); ++at) {
+    const std::string why_not = why_not_walked(events[at], settings);
+    choice.of_events[at] = why_not.empty() ? CallGraph::kBpf : CallGraph::kFramePointers;
+    if (!why_not.empty())
+      note(fmt::format("the stacks of {} are taken by frame pointers: {}", events[at].name, why_not));
+  }
+}
+
+}  // namespace
+
+std::string why_not_walked(const kernel::EventSpec& event, const SampleSettings& settings) {
+  if (!settings.user_stacks) return "user stacks are not wanted";
+  if (event.tracepoint()) return "tracepoints carry data that it does not take";
+  if (event.bpf_output()) return "it has no stack of its own";
+  if (event.leader_samples) return "its samples hold the counts of a group (:S)";
+  if (event.precise > 0) return "it is precise (:p), and registers would be those of a later moment";
+  if (settings.raw || settings.addresses || settings.physical_addresses || settings.data_page_size ||
+      settings.code_page_size || settings.weights || settings.cgroups || settings.branch_types != 0) {
+    return "its samples hold more than stacks";
+  }
+  return {};
+}
+
+uint32_t stack_bytes_for(uint64_t samples_a_second) {
+  constexpr uint64_t kLeast = kDefaultStackBytes;
+  constexpr uint64_t kMost = kMaxStackBytes;
+  return static_cast<uint32_t>(
+      std::clamp(kCopiedBytesASecond / std::max<uint64_t>(1, samples_a_second) / 8 * 8, kLeast, kMost));
+}
+
+base::Result<StackChoice> choose_stacks(const SampleSettings& settings, const std::vector<kernel::EventSpec>& events,
+                                        const Target& target, std::optional<uint64_t> ring_bytes, const Note& note) {
+  StackChoice choice;
+  choice.of_events.assign(events.size(), settings.call_graph);
+  choice.stack_bytes = settings.stack_bytes;
+  const bool automatic = settings.call_graph == CallGraph::kAuto;
+  if (!automatic && settings.call_graph != CallGraph::kBpf) return choice;
+  if (!any_walked(events, settings)) {
+    const std::string why = events.empty() ? "there is no event" : why_not_walked(events[0], settings);
+    if (!automatic) {
+      return base::usage_error("--call-graph bpf cannot take these stacks", events[0].name, why,
+                               "Use --call-graph auto, fp or dwarf.");
+    }
+    std::fill(choice.of_events.begin(), choice.of_events.end(), CallGraph::kFramePointers);
+    return choice;
+  }
+  auto program = load_program(settings, ring_bytes);
+  if (!program && !automatic) return std::move(program).error();
+  if (!program) {
+    choose_without_bpf(settings, events, target, because(program.error()), choice);
+    return choice;
+  }
+  choice.program = std::move(*program);
+  choose_bpf(settings, events, note, choice);
+  if (automatic) choice.why = "stacks are walked in the kernel by call-frame tables (--call-graph bpf)";
+  return choice;
+}
+
+}  // namespace tephra::collect

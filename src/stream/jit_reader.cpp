@@ -1,0 +1,165 @@
+#include "stream/jit_reader.h"
+
+#include <algorithm>
+#include <unordered_map>
+
+#include "objects/jitdump.h"
+#include "objects/perf_map.h"
+
+namespace tephra::stream {
+namespace {
+
+using Kind = objects::JitdumpRecord::Kind;
+
+// Writers give line addresses as they will be in the file that `perf inject` makes of a function, where the code stands
+// behind an ELF header of this size. V8 and LLVM do, Java's agent does not.
+constexpr uint64_t kElfHeader = 0x40;
+
+// What has been read of one jitdump.
+struct Dump {
+  bool lines_behind_header = true;  // as kElfHeader says; true until a line says otherwise
+  std::vector<JitLine> lines;       // for the next load
+  uint64_t lines_address = 0;
+  struct Code {
+    uint32_t function = 0;
+    uint64_t address = 0;
+  };
+  std::unordered_map<uint64_t, Code> code;  // by index
+};
+
+class BatchReader {
+ public:
+  BatchReader(bool jitdump_clock, JitCode& code, model::Quality& quality)
+      : jitdump_clock_(jitdump_clock), code_(code), quality_(quality) {}
+
+  void find_lines_origin(const JitBatch& batch) {
+    Dump& dump = dumps_[batch.source];
+    objects::JitdumpReader reader(batch.content, batch.swapped);
+    objects::JitdumpRecord record;
+    while (reader.next(record)) {
+      if (record.kind != Kind::kDebugInfo) continue;
+      objects::JitdumpLines lines(record.lines, record.count, batch.swapped);
+      objects::JitdumpLine line;
+      while (lines.next(line)) {
+        if (line.address - record.address < kElfHeader) dump.lines_behind_header = false;
+      }
+    }
+  }
+
+  void read(const JitBatch& batch) {
+    if (batch.kind == JitBatch::Kind::kPerfMap) {
+      read_map(batch);
+    } else {
+      read_dump(batch);
+    }
+  }
+
+  std::vector<JitChange> take() && {
+    std::stable_sort(changes_.begin(), changes_.end(),
+                     [](const JitChange& a, const JitChange& b) { return a.moment < b.moment; });
+    return std::move(changes_);
+  }
+
+ private:
+  void read_map(const JitBatch& batch) {
+    objects::PerfMapReader reader(base::as_text(batch.content));
+    objects::PerfMapEntry entry;
+    JitChange change{.moment = batch.earliest,
+                     .latest = std::max(batch.earliest, batch.latest),
+                     .pid = batch.pid,
+                     .source = JitCode::Source::kPerfMap};
+    while (reader.next(entry)) {
+      change.function = code_.add_function(entry.name, {}, batch.unproven);
+      change.start = entry.start;
+      change.end = entry.start + entry.size;
+      changes_.push_back(change);
+    }
+  }
+
+  void read_dump(const JitBatch& batch) {
+    Dump& dump = dumps_[batch.source];
+    objects::JitdumpReader reader(batch.content, batch.swapped);
+    objects::JitdumpRecord record;
+    while (reader.next(record)) {
+      if (record.kind == Kind::kDebugInfo) read_lines(record, batch.swapped, dump);
+      if (record.kind == Kind::kLoad) load(batch, record, dump);
+      if (record.kind == Kind::kMove) move(batch, record, dump);
+    }
+    quality_[model::Reason::malformed_records] += reader.refused() + reader.damaged();
+  }
+
+  void read_lines(const objects::JitdumpRecord& record, bool swapped, Dump& dump) const {
+    dump.lines.clear();
+    dump.lines_address = record.address;
+    const uint64_t origin = record.address + (dump.lines_behind_header ? kElfHeader : 0);
+    objects::JitdumpLines lines(record.lines, record.count, swapped);
+    objects::JitdumpLine line;
+    while (lines.next(line)) {
+      const uint64_t offset = line.address - origin;
+      if (offset <= UINT32_MAX) dump.lines.push_back({static_cast<uint32_t>(offset), line.line, line.file});
+    }
+    std::stable_sort(dump.lines.begin(), dump.lines.end(),
+                     [](const JitLine& a, const JitLine& b) { return a.offset < b.offset; });
+  }
+
+  void load(const JitBatch& batch, const objects::JitdumpRecord& record, Dump& dump) {
+    const std::vector<JitLine> lines = std::exchange(dump.lines, {});
+    const uint64_t end = record.address + record.size;
+    if (end <= record.address || record.name.empty()) return;
+    const bool own_lines = dump.lines_address == record.address;
+    const uint32_t function =
+        code_.add_function(record.name, own_lines ? lines : std::vector<JitLine>{}, batch.unproven);
+    dump.code[record.index] = {function, record.address};
+    add(batch, record, {.function = function, .start = record.address, .end = end});
+  }
+
+  void move(const JitBatch& batch, const objects::JitdumpRecord& record, Dump& dump) {
+    const auto known = dump.code.find(record.index);
+    const uint64_t end = record.address + record.size;
+    if (known == dump.code.end() || end <= record.address) return;
+    add(batch, record, {.unload = true, .start = known->second.address});
+    known->second.address = record.address;
+    add(batch, record, {.function = known->second.function, .start = record.address, .end = end});
+  }
+
+  void add(const JitBatch& batch, const objects::JitdumpRecord& record, JitChange change) {
+    change.pid = batch.pid;
+    change.source = JitCode::Source::kJitdump;
+    if (jitdump_clock_ && !batch.other_clock) {
+      // The memory may have been another process's before.
+      change.moment = change.latest = std::max(record.time, batch.earliest);
+    } else {
+      change.moment = batch.earliest;
+      change.latest = UINT64_MAX;
+    }
+    changes_.push_back(change);
+  }
+
+  const bool jitdump_clock_;
+  JitCode& code_;
+  model::Quality& quality_;
+  std::unordered_map<uint32_t, Dump> dumps_;  // by source
+  std::vector<JitChange> changes_;
+};
+
+}  // namespace
+
+void JitChange::apply(JitCode& code) const {
+  if (unload) {
+    code.unload(pid, source, start, moment);
+  } else {
+    code.load(pid, source, start, end, function, moment, latest);
+  }
+}
+
+std::vector<JitChange> read_jit_batches(std::span<const JitBatch> batches, bool jitdump_clock, JitCode& code,
+                                        model::Quality& quality) {
+  BatchReader reader(jitdump_clock, code, quality);
+  for (const JitBatch& batch : batches) {
+    if (batch.kind == JitBatch::Kind::kJitdump) reader.find_lines_origin(batch);
+  }
+  for (const JitBatch& batch : batches) reader.read(batch);
+  return std::move(reader).take();
+}
+
+}  // namespace tephra::stream

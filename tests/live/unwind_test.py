@@ -1,0 +1,339 @@
+"""Live tests of stacks that are walked in the kernel by call-frame tables (--call-graph bpf and auto)."""
+
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import time
+import unittest
+
+from recording import SUMMARY, RecordTest
+from support import ROOT, TEPHRA, parse_folded, program, run
+from walks import Walks
+
+CASES = program("unwind_cases")
+SOURCE = os.path.join(ROOT, "tests", "programs", "unwind_cases.cpp")
+RATE = ("-e", "cpu-clock", "-F", "997")
+PLUGIN = """
+extern "C" __attribute__((noinline)) unsigned plugin_deeper(unsigned (*work)(unsigned), unsigned depth) {
+  if (depth == 0) return work(1500) + 1;
+  unsigned below = plugin_deeper(work, depth - 1);
+  asm volatile("" : "+r"(below));
+  return below * 5 + depth;
+}
+extern "C" unsigned plugin_work(unsigned (*work)(unsigned), unsigned depth) { return plugin_deeper(work, depth) + 1; }
+"""
+
+
+def bpf_works():
+    probe = run([TEPHRA, "record", "-q", "--call-graph", "bpf", "-e", "cpu-clock", "-o", "/dev/null", "true"])
+    return "" if probe.returncode == 0 else probe.stderr.strip()
+
+
+class UnwindTest(RecordTest):
+    @classmethod
+    def setUpClass(cls):
+        why_not = bpf_works()
+        if why_not:
+            raise unittest.SkipTest("stacks cannot be walked in the kernel here: " + why_not)
+
+    def walk(self, *words, rate=RATE, **settings):
+        samples, lost, _ = self.record("--call-graph", "bpf", *rate, *words, **settings)
+        self.assertEqual(lost, 0)
+        walks = Walks(self.data)
+        self.assertEqual(len(walks.all), samples, "the summary and the file agree")
+        return walks
+
+    def assert_complete(self, walks, least=0.99, enough=100):
+        self.assertGreater(len(walks.walked), enough, walks)
+        self.assertGreaterEqual(walks.complete(), least, walks)
+
+    def folded(self, *words):
+        result = run([TEPHRA, "fold", "-q", *words, self.data])
+        self.assertEqual(result.returncode, 0, result.stderr)
+        return parse_folded(result.stdout)
+
+    def assert_all_through(self, function, least=0.99):
+        """Of the samples of the program's own code, those whose stack leads through a function."""
+        stacks = {stack: count for stack, count in self.folded().items() if "time_left" not in stack}
+        through = sum(count for stack, count in stacks.items() if function in stack and "main" in stack)
+        work = sum(count for stack, count in stacks.items() if ";work" in stack or function in stack)
+        self.assertGreater(work, 50, stacks)
+        self.assertGreaterEqual(through / work, least, str(stacks)[-2000:])
+
+    def compile(self, name, compiler, *flags, source=SOURCE, text=None):
+        if shutil.which(compiler) is None:
+            self.skipTest(f"{compiler} is not installed")
+        out = os.path.join(self.folder, name)
+        words = [compiler, "-O2", "-g", "-fomit-frame-pointer", *flags, "-o", out]
+        done = run([*words, "-x", "c++", "-"], input=text) if text else run([*words, source, "-pthread", "-ldl"])
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return out
+
+
+class Cases(UnwindTest):
+    """C++ -O2 without frame pointers, each way that makes stacks hard to walk."""
+
+    def check(self, name, binary=CASES, through=None):
+        walks = self.walk(binary, name, "800")
+        self.assert_complete(walks)
+        self.assert_all_through(through or f"case_{name}")
+
+    def test_recursion(self):
+        self.check("recursion")
+        self.assertGreater(max(stack.count("descend") for stack in self.folded()), 60)
+
+    def test_exceptions(self):
+        self.check("exceptions")
+
+    def test_lambdas(self):
+        self.check("lambdas")
+
+    def test_tail_calls(self):
+        self.check("tail")
+
+    def test_alloca(self):
+        self.check("alloca")
+
+    def test_signal_handlers(self):
+        self.check("signals")
+        handlers = [stack for stack in self.folded() if "on_signal" in stack]
+        self.assertTrue(any("case_signals" in stack.split("on_signal")[0] for stack in handlers), handlers)
+
+    def test_threads(self):
+        walks = self.walk(CASES, "threads", "800")
+        self.assert_complete(walks)
+        work = {stack: count for stack, count in self.folded().items() if ";work" in stack}
+        through = sum(count for stack, count in work.items() if "thread_body" in stack)
+        self.assertGreaterEqual(through / sum(work.values()), 0.99, work)
+
+    def test_vdso(self):
+        self.check("vdso")
+
+    def test_linkage_table(self):
+        self.check("plt", self.compile("lazy", "g++", "-Wl,-z,lazy", "-fcf-protection=none", "-fno-builtin"))
+        self.check("plt", self.compile("ibt", "g++", "-Wl,-z,lazy", "-fcf-protection=full", "-fno-builtin"))
+
+    def test_a_frame_pointer_program_in_memcpy_shows_its_real_caller(self):
+        binary = self.compile("fp", "g++", "-fno-omit-frame-pointer", "-mno-omit-leaf-frame-pointer")
+        self.assert_complete(self.walk(binary, "memcpy", "600"))
+        stacks = {stack: count for stack, count in self.folded().items() if re.search(r"mem(move|cpy)", stack)}
+        right = sum(count for stack, count in stacks.items() if re.search(r"main;case_memcpy;[^;]*mem(move|cpy)", stack))
+        self.assertGreater(right, 100, stacks)
+        self.assertGreaterEqual(right / sum(stacks.values()), 0.99, stacks)
+
+    def test_plugins_that_come_and_go(self):
+        plugin = self.compile("plugin.so", "g++", "-shared", "-fPIC", text=PLUGIN)
+        walks = self.walk(CASES, "plugin", "1200", plugin)
+        self.assert_complete(walks)
+        stacks = self.folded()
+        deep = sum(count for stack, count in stacks.items() if "plugin_deeper" in stack)
+        self.assertGreater(deep, 200, stacks)
+        self.assertGreaterEqual(sum(count for stack, count in stacks.items() if "plugin_deeper" in stack and
+                                    "main;case_plugin" in stack) / deep, 0.99, stacks)
+
+    def other_builds(self, compiler, *flags):
+        binary = self.compile("other", compiler, *flags)
+        for name in ("recursion", "exceptions", "lambdas", "alloca", "signals"):
+            with self.subTest(case=name):
+                self.check(name, binary)
+
+    def test_static(self):
+        self.other_builds("g++", "-static")
+
+    def test_not_position_independent(self):
+        self.other_builds("g++", "-no-pie", "-fno-pie")
+
+    def test_clang(self):
+        self.other_builds("clang++")
+
+    def test_clang_static_pie(self):
+        self.other_builds("clang++", "-static-pie", "-fPIE")
+
+
+class Programs(UnwindTest):
+    """Programs as a distribution ships them."""
+
+    def test_python(self):
+        code = ("import json\ndef deep(n):\n return deep(n - 1) if n else json.dumps(list(range(3000)))\n"
+                "for i in range(1500): deep(20)")
+        self.assert_complete(self.walk(sys.executable, "-c", code))
+
+    def test_clang_compiling_a_large_file(self):
+        if shutil.which("clang++") is None:
+            self.skipTest("clang++ is not installed")
+        source = os.path.join(self.folder, "large.cpp")
+        with open(source, "w") as file:
+            file.write("#include <algorithm>\n#include <map>\n#include <regex>\n#include <string>\n#include <vector>\n")
+            for i in range(60):
+                file.write(f"int f{i}(std::map<int, std::string>& m) {{ std::regex r(\"a{i}[b-d]+\"); int n = 0;\n"
+                           f" for (auto& [k, v] : m) n += std::regex_search(v, r) + k * {i}; std::vector<int> s{{n, {i}}};\n"
+                           " std::sort(s.begin(), s.end(), [](int a, int b) { return a % 7 < b % 7; }); return s[0]; }\n")
+        walks = self.walk("clang++", "-O2", "-c", source, "-o", "/dev/null", timeout=300)
+        self.assert_complete(walks, least=0.995, enough=1000)
+        # Tables of a compiler take a moment; what was sampled meanwhile was copied.
+        self.assertLess(len(walks.copied), len(walks.all) / 5, walks)
+
+
+class Processes(UnwindTest):
+    def test_nothing_is_lost_at_the_start(self):
+        # A fixed number of page faults, each of them sampled, in processes that nobody knew.
+        words = ("-e", "page-faults:u", "-c", "1", program("touch_pages"), "20000")
+        samples, lost, _ = self.record("--call-graph", "bpf", *words)
+        plain, _, _ = self.record(*words)
+        self.assertEqual(lost, 0)
+        self.assertGreaterEqual(samples, 20000)
+        self.assertLess(abs(samples - plain), 50)
+
+    def test_a_program_of_fifty_milliseconds(self):
+        walks = self.walk(CASES, "recursion", "50", rate=("-e", "cpu-clock", "-F", "5000"))
+        self.assertGreater(len(walks.all), 100, walks)
+        if walks.walked:
+            self.assertGreaterEqual(walks.complete(), 0.99, walks)
+
+    def test_programs_that_exec(self):
+        script = f"{CASES} recursion 300; exec {CASES} alloca 300"
+        walks = self.walk("sh", "-c", script)
+        self.assert_complete(walks)
+        stacks = self.folded()
+        for name in ("case_recursion", "case_alloca"):
+            self.assertGreater(sum(count for stack, count in stacks.items() if name in stack), 100, stacks)
+
+    def test_a_running_process_is_walked_from_its_first_sample(self):
+        process = subprocess.Popen([CASES, "recursion", "5000"])
+        self.addCleanup(process.wait)
+        self.addCleanup(process.kill)
+        time.sleep(0.3)
+        walks = self.walk("-p", str(process.pid), "--", "sleep", "0.7")
+        self.assert_complete(walks)
+        self.assertLess(len(walks.copied), 10, walks)
+
+    def test_the_whole_machine(self):
+        self.need_root()
+        process = subprocess.Popen([CASES, "lambdas", "5000"])
+        self.addCleanup(process.wait)
+        self.addCleanup(process.kill)
+        # What else runs here may be more than the machine can copy the stacks of.
+        self.record("--call-graph", "bpf", *RATE, "-a", "--", "sleep", "1")
+        walks = Walks(self.data)
+        of_it = [s for s in walks.walked if s.pid == process.pid]
+        self.assertGreater(len(of_it), 100, walks)
+        self.assertGreaterEqual(sum(s.walk_end == 1 for s in of_it) / len(of_it), 0.99, walks)
+
+    def test_a_storm_of_forks(self):
+        samples, lost, _ = self.record("--call-graph", "bpf", "-e", "cpu-clock", "-F", "1999", program("fork_storm"), "3000")
+        self.assertEqual(lost, 0)
+        walks = Walks(self.data)
+        self.assertEqual(len(walks.all), samples)
+        self.assertGreater(len(walks.walked), 0, walks)
+
+
+class Files(UnwindTest):
+    """The file is one that perf reads, and whatever output does works for walked samples too."""
+
+    def test_perf_shows_whole_stacks(self):
+        self.need_perf()
+        walks = self.walk(CASES, "recursion", "800")
+        self.assert_perf_opens(self.data)
+        text = self.perf_script("--no-inline", "-F", "comm,tid,time,ip,sym")
+        stacks = [stack for stack in text.strip().split("\n\n") if " work" in stack]
+        whole = sum("case_recursion" in stack and " main\n" in stack + "\n" for stack in stacks)
+        self.assertGreater(len(stacks), 100, text[:2000])
+        # perf does not unwind all of the first samples, which are copies.
+        self.assertGreaterEqual(whole + len(walks.copied), 0.99 * len(stacks))
+
+    def test_tephra_and_perf_read_the_same(self):
+        self.need_perf()
+        self.walk(CASES, "alloca", "500")
+        self.assert_tephra_opens(self.data)
+
+    def test_compressed(self):
+        samples, _, _ = self.record("-z", "--call-graph", "bpf", *RATE, CASES, "recursion", "500")
+        self.assertEqual(sum(self.folded().values()), samples)
+
+    def test_a_stream(self):
+        recorder = subprocess.Popen([TEPHRA, "record", "--call-graph", "bpf", *RATE, "-o", "-", CASES, "recursion", "500"],
+                                    stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        out, err = recorder.communicate(timeout=60)
+        samples = int(SUMMARY.search(err.decode())[1])
+        with open(self.data, "wb") as file:
+            file.write(out)
+        self.assertEqual(sum(self.folded().values()), samples)
+
+    def test_a_size_limit(self):
+        result = run([TEPHRA, "record", "--call-graph", "bpf", *RATE, "--max-size", "300K", "-o", self.data, CASES,
+                      "recursion", "5000"])
+        self.assertIn("the size limit ended the recording", result.stderr)
+        self.assertLessEqual(os.path.getsize(self.data), 300 << 10)
+        self.assertEqual(len(Walks(self.data).all), int(SUMMARY.search(result.stderr)[1]))
+
+    def test_switching_files(self):
+        samples, _, _ = self.record("--call-graph", "bpf", *RATE, "--switch-output=200K", CASES, "recursion", "1500")
+        files = [os.path.join(self.folder, name) for name in os.listdir(self.folder)]
+        self.assertGreater(len(files), 2)
+        self.assertEqual(sum(len(Walks(path).all) for path in files), samples)
+
+    def test_a_flight_recorder(self):
+        recorder = subprocess.Popen([TEPHRA, "record", "--call-graph", "bpf", *RATE, "--overwrite", "-o", self.data,
+                                     CASES, "recursion", "2500"], stderr=subprocess.PIPE, text=True)
+        time.sleep(1.2)
+        recorder.send_signal(signal.SIGUSR2)
+        _, err = recorder.communicate(timeout=60)
+        self.assertIn("snapshot of the last", err)
+        names = sorted(os.listdir(self.folder))
+        self.assertEqual(len(names), 2, err)
+        for name in names:
+            walks = Walks(os.path.join(self.folder, name))
+            self.assert_complete(walks)
+            times = [s.time for s in walks.all]
+            self.assertEqual(times, sorted(times))
+
+    def test_checking_takes_every_stack_twice(self):
+        samples, _, _ = self.record("--call-graph", "bpf,check", *RATE, CASES, "recursion", "500")
+        walks = Walks(self.data)
+        self.assertEqual(len(walks.all), samples)
+        self.assertGreater(len(walks.walked), 100)
+        self.assertGreaterEqual(len(walks.copied), len(walks.walked))
+
+
+class Choice(RecordTest):
+    """--call-graph auto: what is taken, and what is said about it."""
+
+    def test_walks_in_the_kernel_where_that_works(self):
+        if bpf_works():
+            self.skipTest("stacks cannot be walked in the kernel here")
+        result = run([TEPHRA, "record", "-g", *RATE, "-o", self.data, CASES, "recursion", "300"])
+        self.assertIn("stacks are walked in the kernel by call-frame tables (--call-graph bpf)", result.stderr)
+        header = run([TEPHRA, "report", "-v", self.data]).stdout
+        self.assertIn("samples", header)
+
+    def test_a_user_without_rights_gets_copies_of_frameless_programs(self):
+        result = run(self.as_nobody(TEPHRA, "record", "-g", "-o", self.data, CASES, "recursion", "300"))
+        self.assertIn("stacks are copied", result.stderr)
+        self.assertIn("keeps no frame pointers", result.stderr)
+        self.assertIn("cap_bpf", result.stderr)
+
+    def test_a_user_without_rights_gets_frame_pointers_where_they_are_kept(self):
+        result = run(self.as_nobody(TEPHRA, "record", "-g", "-o", self.data, program("spin"), "300"))
+        self.assertIn("stacks are taken by frame pointers", result.stderr)
+        self.assertIn("cap_bpf", result.stderr)
+
+    def test_asked_for_by_name_it_is_an_error_to_go_without(self):
+        result = run(self.as_nobody(TEPHRA, "record", "--call-graph", "bpf", "-o", self.data, "true"))
+        self.assertEqual(result.returncode, 125, result.stderr)
+        self.assertIn("cannot walk stacks inside the kernel", result.stderr)
+
+    def test_events_that_cannot_be_walked_go_another_way(self):
+        if bpf_works():
+            self.skipTest("stacks cannot be walked in the kernel here")
+        self.need_tracepoints()
+        result = run([TEPHRA, "record", "-g", "-e", "cpu-clock,sched:sched_process_exit", "-o", self.data, CASES,
+                      "recursion", "200"])
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertIn("the stacks of sched:sched_process_exit are taken by frame pointers", result.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()
