@@ -158,13 +158,16 @@ void InputOptions::declare(CLI::App& parser) {
 }
 
 struct StackUnwinding::Parts {
-  symbols::FileFinder files;
+  explicit Parts(std::shared_ptr<symbols::FileFinder> finder)
+      : files(finder ? std::move(finder) : std::make_shared<symbols::FileFinder>()) {}
+
+  std::shared_ptr<symbols::FileFinder> files;
   base::DiskCache cache = base::DiskCache::of_user();
-  unwind::TableStore tables{files, cache};
+  unwind::TableStore tables{*files, cache};
   unwind::OfflineUnwinder unwinder{tables};
 };
 
-StackUnwinding::StackUnwinding() : parts_(std::make_unique<Parts>()) {}
+StackUnwinding::StackUnwinding(const symbols::Options& symbols) : parts_(std::make_unique<Parts>(symbols.finder)) {}
 StackUnwinding::~StackUnwinding() = default;
 
 void StackUnwinding::serve(stream::BuildOptions& build) { build.unwinder = &parts_->unwinder; }
@@ -191,7 +194,7 @@ base::Result<std::optional<model::Redaction>> redaction_of(const InputOptions& o
 base::Result<Input> load(const InputOptions& options) {
   TEPHRA_TRY(const auto content, base::FileContent::open(options.path));
   TEPHRA_TRY(stream::BuildOptions build, build_options(options));
-  StackUnwinding unwinding;
+  StackUnwinding unwinding(options.symbols);
   unwinding.serve(build);
   build.done_with = [&](base::Bytes part) { content.forget(part); };
   TEPHRA_TRY(auto profile, formats::read_profile(content.bytes(), options.path, build));

@@ -53,7 +53,8 @@ struct Input {
 // What unwinds copies of stacks while a recording is read: finds files, keeps their call-frame tables.
 class StackUnwinding {
  public:
-  StackUnwinding();
+  // Finds files where names are found, too.
+  explicit StackUnwinding(const symbols::Options& symbols);
   ~StackUnwinding();
   // Lets `build` unwind with it, for as long as this lives.
   void serve(stream::BuildOptions& build);

@@ -117,7 +117,7 @@ void name_kernel_addresses(const std::vector<uint64_t>& addresses, const model::
 base::Result<int> print_samples(const ScriptArguments& arguments, const stream::Recording& recording) {
   TEPHRA_TRY(stream::BuildOptions build, build_options(arguments.input));
   build.keep_every_sample = true;
-  StackUnwinding unwinding;
+  StackUnwinding unwinding(arguments.input.symbols);
   unwinding.serve(build);
   views::ScriptOptions options = arguments.script;
   TEPHRA_TRY(options.fields, views::select_script_fields(recording, arguments.fields, options.call_chains));
