@@ -32,8 +32,6 @@ class CodeObject {
   // Whether the file was held open since it ran, which proves that it is the one.
   bool was_kept() const { return file_.kept; }
   const objects::ElfFile& elf() const { return elf_; }
-  // Whether the file was held open since it ran, so that it cannot be another one.
-  bool was_kept() const { return file_.kept; }
   std::optional<objects::SymbolTable::Function> function_at(uint64_t address) const;
 
   // Whether the function that begins there begins a program or a thread, as far as that shows without its name.
@@ -74,7 +72,7 @@ class CodeObject {
   std::optional<objects::CallFrames> call_frames_;
   base::DiskCache cache_{""};
   bool debug_info_opened_ = false;
-  std::optional<DebugParts> debug_parts_;    // outlives debug_info_
+  std::optional<DebugParts> debug_parts_;  // outlives debug_info_
   std::optional<SourceCache> source_cache_;  // outlives debug_info_
   std::unique_ptr<objects::DebugInfo> debug_info_;
 };

@@ -18,7 +18,7 @@ struct Options {
   bool demangle = true;
   bool full_names = false;             // demangled names with their parameter lists
   bool exact_unknown = false;          // name an unknown frame by its exact address, not by the start of its function
-  std::shared_ptr<FileFinder> finder;  // where files are found; null: one of its own, which knows `kept` alone
+  std::shared_ptr<FileFinder> finder;  // where files are found; null: one of its own, with default options
   base::DiskCache cache{""};           // where what was read of debug information is kept for the next time
   std::optional<std::chrono::steady_clock::time_point> lines_until;  // then no more inlined functions and lines
 };
