@@ -115,6 +115,38 @@ TEST(JitCode, JitdumpsKnowTheirMomentsAndMoves) {
   EXPECT_EQ(name_at(code, 1, 30, 0x400), "m");
 }
 
+// A record of one line at the start of the code at 0x100.
+std::string line_record(std::string_view file) {
+  std::string out;
+  const auto put = [&](auto value) { out.append(reinterpret_cast<const char*>(&value), sizeof value); };
+  put(uint32_t{2});
+  put(static_cast<uint32_t>(16 + 16 + 16 + file.size() + 1));
+  for (const uint64_t value : {uint64_t{1}, uint64_t{0x100}, uint64_t{1}, uint64_t{0x140}, uint64_t{5}}) put(value);
+  out += file;
+  out += '\0';
+  return out;
+}
+
+std::string line_at_start(const std::string& records) {
+  JitCode code;
+  JitBatch batch{.kind = JitBatch::Kind::kJitdump, .pid = 1};
+  batch.content = base::as_bytes(records);
+  load_all(code, {batch});
+  code.seal();
+  const auto found = code.find(code.view(1, 100).value, 0x104);
+  const JitLine* line = found.function == nullptr ? nullptr : code.line_at(*found.function, 4);
+  return line == nullptr ? "none" : std::string(line->file) + ":" + std::to_string(line->line);
+}
+
+TEST(JitCode, LinesAreBelievedWhereNothingSpeaksAgainstThem) {
+  EXPECT_EQ(line_at_start(line_record("a.src") + load_record(10, 0x100, 1, "f")), "a.src:5");
+  EXPECT_EQ(line_at_start(line_record("/a b.js") + load_record(10, 0x100, 1, "JS:~f /a.js:5:1")), ":0");
+  EXPECT_EQ(line_at_start(line_record("/a.js") + load_record(10, 0x100, 1, "JS:^f /a.js:5:1")), "/a.js:5");
+  EXPECT_EQ(line_at_start(line_record("/a.js") + load_record(10, 0x100, 1, "JS:*f /a.js:5:1")), "none");
+  EXPECT_EQ(line_at_start(line_record("\xff\x82\x03") + load_record(10, 0x100, 1, "f")), "none");
+  EXPECT_EQ(line_at_start(line_record("a.src") + load_record(10, 0x200, 1, "f")), "none");
+}
+
 TEST(JitCode, TimesOfAnotherClockLeaveDoubtAboutWhatWasUsedTwice) {
   JitCode code;
   model::Quality quality;

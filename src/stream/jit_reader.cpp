@@ -15,6 +15,50 @@ using Kind = objects::JitdumpRecord::Kind;
 // behind an ELF header of this size. V8 and LLVM do, Java's agent does not.
 constexpr uint64_t kElfHeader = 0x40;
 
+bool is_plain_text(std::string_view text) {
+  return std::none_of(text.begin(), text.end(), [](unsigned char c) { return c < 0x20 || c == 0x7f || c >= 0xf8; });
+}
+
+// The lines of a record, empty where one of them cannot be: V8 is known to write memory that it has given back in the
+// place of a file's name, with zeros in it, behind which all is out of step.
+std::vector<objects::JitdumpLine> sound_lines(const objects::JitdumpRecord& record, bool swapped) {
+  std::vector<objects::JitdumpLine> out;
+  objects::JitdumpLines lines(record.lines, record.count, swapped);
+  objects::JitdumpLine line;
+  while (lines.next(line)) {
+    if (line.address - record.address > UINT32_MAX || !is_plain_text(line.file)) return {};
+    out.push_back(line);
+  }
+  return out.size() == record.count ? out : std::vector<objects::JitdumpLine>{};
+}
+
+// The file that a name of V8's form "JS:*function file:line:column" gives; empty for other names.
+std::string_view file_in_name(std::string_view name) {
+  const size_t blank = name.rfind(' ');
+  if (blank == std::string_view::npos || name.find(':') > blank) return {};
+  std::string_view file = name.substr(blank + 1);
+  size_t numbers = 0;
+  for (size_t colon = 0; numbers < 2; ++numbers) {
+    colon = file.rfind(':');
+    if (colon == std::string_view::npos || colon + 1 == file.size()) break;
+    if (file.find_first_not_of("0123456789", colon + 1) != std::string_view::npos) break;
+    file = file.substr(0, colon);
+  }
+  return numbers > 0 ? file : std::string_view{};
+}
+
+// Where a function's name tells its file, lines of others are not believed: see sound_lines. In code that V8 optimised
+// lines of inlined functions stand under the file of the function they are in, so that none of them can be believed.
+void doubt_lines(std::string_view name, std::vector<JitLine>& lines) {
+  const std::string_view file = file_in_name(name);
+  if (file.empty()) return;
+  const char compiler = name[name.find(':') + 1];
+  if (compiler == '*' || compiler == '+') return lines.clear();
+  for (JitLine& line : lines) {
+    if (line.file != file) line = {line.offset, 0, {}};
+  }
+}
+
 // What has been read of one jitdump.
 struct Dump {
   bool lines_behind_header = true;  // as kElfHeader says; true until a line says otherwise
@@ -38,9 +82,7 @@ class BatchReader {
     objects::JitdumpRecord record;
     while (reader.next(record)) {
       if (record.kind != Kind::kDebugInfo) continue;
-      objects::JitdumpLines lines(record.lines, record.count, batch.swapped);
-      objects::JitdumpLine line;
-      while (lines.next(line)) {
+      for (const objects::JitdumpLine& line : sound_lines(record, batch.swapped)) {
         if (line.address - record.address < kElfHeader) dump.lines_behind_header = false;
       }
     }
@@ -92,9 +134,7 @@ class BatchReader {
     dump.lines.clear();
     dump.lines_address = record.address;
     const uint64_t origin = record.address + (dump.lines_behind_header ? kElfHeader : 0);
-    objects::JitdumpLines lines(record.lines, record.count, swapped);
-    objects::JitdumpLine line;
-    while (lines.next(line)) {
+    for (const objects::JitdumpLine& line : sound_lines(record, swapped)) {
       const uint64_t offset = line.address - origin;
       if (offset <= UINT32_MAX) dump.lines.push_back({static_cast<uint32_t>(offset), line.line, line.file});
     }
@@ -103,7 +143,8 @@ class BatchReader {
   }
 
   void load(const JitBatch& batch, const objects::JitdumpRecord& record, Dump& dump) {
-    const std::vector<JitLine> lines = std::exchange(dump.lines, {});
+    std::vector<JitLine> lines = std::exchange(dump.lines, {});
+    doubt_lines(record.name, lines);
     const uint64_t end = record.address + record.size;
     if (end <= record.address || record.name.empty()) return;
     const bool own_lines = dump.lines_address == record.address;
