@@ -160,7 +160,7 @@ class OwnRecordings(LiveTest):
     def test_recording_of_another_build_gets_no_names(self):
         binary = self.path("program")
         run(["cp", program("spin"), binary])
-        data = self.record("-e", "cpu-clock:u", "-F", "2000", "-g", "--", binary, "300")
+        data = self.record("-e", "cpu-clock:u", "-F", "2000", "-g", "--no-embed", "--", binary, "300")
         run(["cp", "--remove-destination", program("chain"), binary])
         result = self.tephra("fold", "-v", data)
         self.assertIn("build_id_mismatch", result.stderr)
