@@ -18,7 +18,7 @@ inline constexpr std::array kProfileTypes{
     ProfileType{"io", false},
 };
 
-inline constexpr bool kReadsJitMaps = false;
+inline constexpr bool kReadsJitMaps = true;
 inline constexpr bool kUnwindsStackCopies = true;
 
 }  // namespace tephra::analysis

@@ -273,7 +273,9 @@ struct RuntimeAdvice {
   std::string_view fix;
 };
 constexpr RuntimeAdvice kRuntimeAdvice[] = {
-    {"java", "java -XX:+PreserveFramePointer …, and for names: jcmd PID Compiler.perfmap (JDK 17 and later)"},
+    {"java",
+     "java -XX:+PreserveFramePointer …; names (JDK 17 and later) are asked for while recording, as jcmd PID "
+     "Compiler.perfmap would"},
     {"node", "node --perf-basic-prof --interpreted-frames-native-stack …"},
     {"dotnet", "DOTNET_PerfMapEnabled=1 in the environment of the program"},
     {"ruby", "ruby --yjit-perf … (3.3 and later)"},

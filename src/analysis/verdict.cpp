@@ -341,11 +341,23 @@ class Advisor {
           "some names are from files without a build id, which may not be those that ran",
           "Link with --build-id, and record again.");
     }
+    because(Reason::jit_code_unnamed, "generated code has no names",
+            "Let its runtime tell them: node --perf-basic-prof, python3 -X perf (3.12), DOTNET_PerfMapEnabled=1; Java "
+            "(17) is asked while recording.");
+    because(Reason::jit_code_doubtful,
+            "some generated code is without a name because its address was used by two functions about then",
+            "Let its runtime write a jitdump, which has exact times: node --perf-prof, python3 -X perf_jit (3.13).");
+    if (const uint64_t unproven = count(Reason::jit_map_unproven); unproven > 0) {
+      add(0, share(unproven, findings_.frames),
+          "names of generated code are from a file found now, which may be of another process or moment",
+          "Record with tephra, which stores them with their times.");
+    }
     because(Reason::file_missing, "files that ran are not here any more", "Read the recording where the files are.");
     const uint64_t unnamed = findings_.frames - findings_.named;
     // The reasons above have advice of their own, and addresses outside every mapping have no file.
     const uint64_t explained = count(Reason::kernel_symbols_hidden) + count(Reason::kernel_mismatch) +
-                               count(Reason::build_id_mismatch) + count(Reason::file_missing);
+                               count(Reason::build_id_mismatch) + count(Reason::file_missing) +
+                               count(Reason::jit_code_unnamed) + count(Reason::jit_code_doubtful);
     if (badness > 0 && explained < unnamed && !findings_.unnamed_in.empty()) {
       add(badness, share(unnamed, findings_.frames),
           fmt::format("{} of frames have no name, in {}", percent(share(unnamed, findings_.frames)),

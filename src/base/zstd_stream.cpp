@@ -4,6 +4,14 @@
 
 namespace tephra::base {
 
+bool unzstd_into(Bytes compressed, std::span<std::byte> output) {
+  // A frame that states another size is refused before any memory of the output is touched.
+  const unsigned long long stated = ZSTD_getFrameContentSize(compressed.data(), compressed.size());
+  if (stated == ZSTD_CONTENTSIZE_ERROR) return false;
+  if (stated != ZSTD_CONTENTSIZE_UNKNOWN && stated != output.size()) return false;
+  return ZSTD_decompress(output.data(), output.size(), compressed.data(), compressed.size()) == output.size();
+}
+
 struct ZstdDecompressor::Stream {
   ZSTD_DStream* handle = ZSTD_createDStream();
   ~Stream() { ZSTD_freeDStream(handle); }
@@ -64,6 +72,8 @@ ZstdCompressor::ZstdCompressor(ZstdCompressor&&) noexcept = default;
 ZstdCompressor& ZstdCompressor::operator=(ZstdCompressor&&) noexcept = default;
 
 Status ZstdCompressor::compress(Bytes bytes, std::string& out) { return stream_->run(bytes, ZSTD_e_continue, out); }
+
+Status ZstdCompressor::finish(std::string& out) { return stream_->run({}, ZSTD_e_end, out); }
 
 Status ZstdCompressor::flush(std::string& out) { return stream_->run({}, ZSTD_e_flush, out); }
 

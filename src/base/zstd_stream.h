@@ -8,6 +8,9 @@
 
 namespace tephra::base {
 
+// Decompresses one zstd frame that must yield exactly `output.size()` bytes. False when it does not.
+bool unzstd_into(Bytes compressed, std::span<std::byte> output);
+
 // One zstd stream that arrives in pieces.
 class ZstdDecompressor {
  public:
@@ -38,6 +41,8 @@ class ZstdCompressor {
   Status compress(Bytes bytes, std::string& out);
   // Appends the rest of what was given so far, so that all of it can be unpacked. The stream goes on.
   Status flush(std::string& out);
+  // The same at the end, so that it is a file that other programs unpack.
+  Status finish(std::string& out);
 
  private:
   struct Stream;

@@ -2,6 +2,7 @@
  * The in-kernel unwinder: walks the user stack of the running task by call-frame rows, for programs of every type. A
  * program has a struct tephra_walk of its own in a map (one a CPU; programs that may interrupt one another on a CPU must
  * not share it), and calls
+ *   tephra_walk_claim     where it may be preempted (tephra_walk_release gives it back)
  *   tephra_walk_begin     which registers the user code had, whether there is any
  *   tephra_walk_process   whether its mappings are known
  *   tephra_walk_user      which appends the addresses to the walk's words
@@ -159,6 +160,15 @@ __noinline __u32 tephra_find_mapping(__u32 first, __u32 count, __u64 address) {
     }
   }
   return ~0;
+}
+
+/* For programs that can be preempted or interrupted by others with the same walk: whether it is free, and then ours. */
+static __always_inline bool tephra_walk_claim(struct tephra_walk* walk) {
+  return __sync_lock_test_and_set(&walk->busy, 1) == 0;
+}
+
+static __always_inline void tephra_walk_release(struct tephra_walk* walk) {
+  __sync_lock_test_and_set(&walk->busy, 0);
 }
 
 static __always_inline void tephra_put(struct tephra_walk* walk, __u64 word) {
@@ -350,14 +360,16 @@ static __always_inline __u32 tephra_pid_of(struct task_struct* task) {
 /* To be run once in the recorder itself. */
 static __always_inline void tephra_note_namespace(void) {
   struct task_struct* task = bpf_get_current_task_btf();
-  struct pid* pid = task->thread_pid;
+  struct pid* pid = BPF_CORE_READ(task, thread_pid);
   struct pid_namespace* space = 0;
+  __u32 level;
   void* at;
   if (!pid) return;
-  at = (void*)pid + bpf_core_field_offset(struct pid, numbers) + pid->level * bpf_core_type_size(struct upid);
+  level = BPF_CORE_READ(pid, level);
+  at = (void*)pid + bpf_core_field_offset(struct pid, numbers) + level * bpf_core_type_size(struct upid);
   bpf_probe_read_kernel(&space, sizeof space, at + bpf_core_field_offset(struct upid, ns));
   own_namespace = BPF_CORE_READ(space, ns.inum);
-  own_level = pid->level;
+  own_level = level;
 }
 
 #endif

@@ -10,6 +10,8 @@
 
 #include "base/file.h"
 #include "cli/command.h"
+#include "cli/redaction_key.h"
+#include "cli/source_options.h"
 #include "formats/format.h"
 #include "formats/jit_files.h"
 #include "symbols/file_finder.h"
@@ -111,6 +113,7 @@ void declare_names(CLI::App& parser, symbols::Options& symbols) {
   parser.add_flag_callback(
       "--no-demangle", [&] { symbols.demangle = false; }, "symbol names as the linker has them");
   parser.add_flag("--full-names", symbols.full_names, "names with parameters, and never shortened");
+  declare_sources(parser, symbols);
 }
 
 void InputOptions::declare(CLI::App& parser) {
@@ -148,6 +151,7 @@ void InputOptions::declare(CLI::App& parser) {
       "--stitch-lbr", stitch_lbr,
       "recordings of --call-graph lbr: where the processor's record of calls was full,\ngo on with what the "
       "thread's sample before held");
+  declare_redact(parser, redact);
   parser.add_flag("--strict", strict, "exit with status 3 unless the verdict is good");
   parser.add_flag("-q,--quiet", quiet, "do not print the verdict");
   parser.add_flag("-v,--verbose", verbose, "print the verdict in full");
@@ -178,6 +182,12 @@ base::Result<stream::BuildOptions> build_options(const InputOptions& options) {
   return build;
 }
 
+base::Result<std::optional<model::Redaction>> redaction_of(const InputOptions& options) {
+  if (options.redact.empty()) return std::optional<model::Redaction>();
+  TEPHRA_TRY(const std::string key, redaction_key(options.redact));
+  return std::optional(model::Redaction(key));
+}
+
 base::Result<Input> load(const InputOptions& options) {
   TEPHRA_TRY(const auto content, base::FileContent::open(options.path));
   TEPHRA_TRY(stream::BuildOptions build, build_options(options));
@@ -192,7 +202,9 @@ base::Result<Input> load(const InputOptions& options) {
     build.filter.events = {name};
     TEPHRA_TRY(profile, formats::read_profile(content.bytes(), options.path, build));
   }
+  TEPHRA_TRY(const auto redaction, redaction_of(options));
   Input input{symbols::symbolize(profile, options.symbols), {}};
+  if (redaction) input.profile = model::redact(input.profile, *redaction);
   input.verdict = analysis::judge(input.profile);
   return input;
 }
@@ -201,6 +213,9 @@ int conclude(const InputOptions& options, const analysis::Verdict& verdict, Verd
   const bool refused = options.strict && verdict.grade != analysis::Grade::kGood;
   if (options.verbose) {
     fmt::print(stderr, "{}\n", analysis::details(verdict));
+    if (const std::string files = refused_sources(options.symbols); !files.empty()) {
+      fmt::print(stderr, "files that were found and not used for names:{}\n", files);
+    }
   } else if (refused || (!options.quiet && shown == VerdictShown::kNo)) {
     fmt::print(stderr, "{}\n", analysis::one_line(verdict));
   }

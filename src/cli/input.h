@@ -3,11 +3,13 @@
 #include <CLI/CLI.hpp>
 
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "analysis/verdict.h"
 #include "base/result.h"
 #include "model/profile.h"
+#include "model/redaction.h"
 #include "stream/profile_builder.h"
 #include "symbols/symbolize.h"
 
@@ -27,17 +29,21 @@ struct InputOptions {
   bool strict = false;
   bool quiet = false;
   bool verbose = false;
+  std::string redact;  // --redact: the file with the key, "true" for a key that nobody knows; empty: names stay
 
   // Declares -i/FILE, --no-inline, --no-demangle, --full-names, --pid, --tid, --comm, --cpu, --time, --event-filter,
-  // --idle, --own, --stitch-lbr, --strict, -q, -v.
+  // --idle, --own, --stitch-lbr, --redact, --strict, -q, -v.
   void declare(CLI::App& parser);
 };
 
-// Declares --no-inline, --no-demangle and --full-names.
+// Declares --no-inline, --no-demangle, --full-names, and where names are found (cli/source_options.h).
 void declare_names(CLI::App& parser, symbols::Options& symbols);
 
 // That a profile holds no samples, and why not.
 base::Error no_samples(const InputOptions& options, const model::Profile& profile);
+
+// How names are replaced by hashes, where --redact asks for it.
+base::Result<std::optional<model::Redaction>> redaction_of(const InputOptions& options);
 
 struct Input {
   model::Profile profile;  // symbolized, of one event

@@ -16,6 +16,7 @@
 #include "cli/command.h"
 #include "cli/input.h"
 #include "cli/recording.h"
+#include "cli/source_options.h"
 #include "cli/target_options.h"
 #include "collect/recorder.h"
 #include "formats/folded.h"
@@ -29,7 +30,8 @@ namespace {
 constexpr const char* kSummary =
     "Profiles a program and draws it: a recording, folded stacks and a flame graph in a folder, the top functions and\n"
     "the verdict on the screen.\n\n"
-    "  tephra profile [OPTIONS] -p PID | -u USER | -G CGROUP | --container ID | -a | -c COMMAND | -- PROGRAM [ARGUMENTS]\n";
+    "  tephra profile [OPTIONS] -p PID | -u USER | -G CGROUP | --container ID | -a | -c COMMAND | -- PROGRAM "
+    "[ARGUMENTS]\n";
 
 constexpr const char* kExamples =
     "  tephra profile -t cpu -p 1234 -d 30       a running process, for 30 seconds\n"
@@ -41,7 +43,7 @@ constexpr size_t kTopFunctions = 10;
 constexpr OptionsWithValue kOptionsWithValue{
     "tpcdfouGCDe",
     "--type --pid --tid --command --duration --freq --period --output --uid --cgroup --container --cpu --delay --event "
-    "--call-graph"};
+    "--call-graph --symfs --debug-root --debuginfod-timeout"};
 
 struct Flags {
   std::string type = "cpu";
@@ -55,6 +57,7 @@ struct Flags {
   std::string call_graph = "auto";
   std::string folder = "tephra-out";
   InputOptions input;
+  bool no_java_maps = false;
 };
 
 void declare(CLI::App& parser, Flags& flags) {
@@ -74,6 +77,8 @@ void declare(CLI::App& parser, Flags& flags) {
   parser.add_option("--call-graph", flags.call_graph, kCallGraphHelp)->type_name("MODE");
   parser.add_option("-o,--output", flags.folder, "the folder for the files (tephra-out)")->type_name("DIR");
   declare_names(parser, flags.input.symbols);
+  parser.add_flag("--no-java-perfmap", flags.no_java_maps,
+                  "do not let Java processes write the names of compiled methods");
   parser.add_flag("--idle", flags.input.keep_idle, "keep samples of the idle task");
   parser.add_flag("--own", flags.input.keep_own, "keep samples of tephra itself");
   parser.add_flag("--strict", flags.input.strict, "exit with status 3 unless the verdict is good");
@@ -84,6 +89,7 @@ void declare(CLI::App& parser, Flags& flags) {
 base::Result<collect::RecordOptions> record_options(const Flags& flags, std::vector<std::string> program) {
   if (flags.type != "cpu") return base::usage_error("no such type of profile", flags.type, "", "There is: cpu.");
   collect::RecordOptions options;
+  options.java_maps = !flags.no_java_maps;
   if (!flags.command.empty() && !program.empty()) {
     return base::usage_error("two programs to run", "", "", "Give -c COMMAND or -- PROGRAM, not both.");
   }
@@ -251,6 +257,8 @@ void show(const Input& input, const Recorded& recorded, const Flags& flags) {
     fmt::print("{}\n", views::top_text(analysis::top_functions(input.profile, kTopFunctions),
                                        model::totals(input.profile), !flags.input.symbols.full_names));
     fmt::print("{}\n\n", flags.input.verbose ? analysis::details(input.verdict) : analysis::one_line(input.verdict));
+    const std::string refused = flags.input.verbose ? refused_sources(flags.input.symbols) : "";
+    if (!refused.empty()) fmt::print("files that were found and not used for names:{}\n\n", refused);
     fmt::print("recording    {0}.perf.data\nfolded       {0}.folded\n", recorded.stem);
   }
   fmt::print("flame graph  {}.svg\n", recorded.stem);

@@ -256,6 +256,8 @@ void RecordFlags::declare(CLI::App& parser) {
   parser.add_flag("-B,--no-buildid", no_build_ids,
                   "do not let the kernel tell build ids: programs replaced later are not told apart,\nbut perf 6.1 "
                   "can record at the same time");
+  parser.add_flag("--no-java-perfmap", no_java_maps,
+                  "do not let Java processes write the names of compiled methods (jcmd Compiler.perfmap)");
   parser.add_flag("--switch-events", switches, "records of context switches");
   parser.add_flag("--namespaces", namespaces, "records of namespaces");
   parser.add_flag("--all-cgroups", all_cgroups, "records of control groups, and each sample's");
@@ -266,7 +268,9 @@ void RecordFlags::declare(CLI::App& parser) {
                   "the file to write (perf.data), an earlier one becomes FILE.old; - writes a\nstream to standard "
                   "output")
       ->type_name("FILE");
-  parser.add_option("-z,--compression-level", compression, "compress with zstd; the level, 1 (default) to 22, is part of the word: -z9")
+  parser
+      .add_option("-z,--compression-level", compression,
+                  "compress with zstd; the level, 1 (default) to 22, is part of the word: -z9")
       ->expected(0, 1)
       ->type_name("[LEVEL]");
   parser.add_option("--max-size", max_size, "end when the file is this large: 10M, 2G")->type_name("SIZE");
@@ -275,6 +279,9 @@ void RecordFlags::declare(CLI::App& parser) {
                   "go on in a new file on SIGUSR2, or at a size (=100M) or time (=10m);\nfiles are FILE.TIMESTAMP")
       ->expected(0, 1)
       ->type_name("[signal|SIZE|TIME]");
+  parser.add_flag("--no-embed", no_embed,
+                  "do not look up the names of what was sampled at the end, to store them: the\nrecording then needs the "
+                  "files that ran when it is read");
   parser.add_option("--switch-max-files", max_files, "keep only the newest so many")->type_name("N");
   parser.add_flag("--timestamp-filename", timestamp_names, "put the time into the file's name");
 
@@ -307,6 +314,7 @@ void RecordFlags::declare(CLI::App& parser) {
 base::Result<RecordOptions> record_options(const CLI::App& parser, const RecordFlags& flags,
                                            std::vector<std::string> command) {
   RecordOptions options;
+  options.java_maps = !flags.no_java_maps;
   TEPHRA_TRY(options.target, find_target(flags.target, std::move(command), "-t"));
   TEPHRA_CHECK_OK(set_rates(flags, options.sampling));
   TEPHRA_CHECK_OK(set_stacks(flags, options.sampling));
@@ -319,6 +327,7 @@ base::Result<RecordOptions> record_options(const CLI::App& parser, const RecordF
   TEPHRA_CHECK_OK(set_output(parser, flags, options.output));
   TEPHRA_CHECK_OK(set_flight(flags, options));
   options.control = flags.control;
+  options.embed_names = !flags.no_embed && !flags.no_build_ids;
   return options;
 }
 

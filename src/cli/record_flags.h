@@ -53,6 +53,8 @@ struct RecordFlags {
   bool namespaces = false;
   bool all_cgroups = false;
   bool no_build_ids = false;
+  bool no_embed = false;
+  bool no_java_maps = false;
   bool overwrite = false;
   bool timestamp_names = false;
   bool perf_flags = false;  // any of those that ask perf for what is always so here

@@ -5,6 +5,7 @@
 namespace tephra::cli {
 
 // Each command is one file, which defines its entry; this list is the only other place that names it.
+extern const Command kArchiveCommand;
 extern const Command kDoctorCommand;
 extern const Command kFlameCommand;
 extern const Command kFoldCommand;
@@ -14,8 +15,8 @@ extern const Command kReportCommand;
 extern const Command kScriptCommand;
 
 std::span<const Command> commands() {
-  static const std::array kCommands{kProfileCommand, kRecordCommand, kReportCommand, kFlameCommand,
-                                    kFoldCommand,    kScriptCommand, kDoctorCommand};
+  static const std::array kCommands{kProfileCommand, kRecordCommand, kReportCommand,  kFlameCommand,
+                                    kFoldCommand,    kScriptCommand, kArchiveCommand, kDoctorCommand};
   return kCommands;
 }
 

@@ -22,7 +22,15 @@ struct ScriptArguments {
   std::vector<std::string> fields;
   bool hide_call_graph = false;
   bool header = false;
+  std::optional<model::Redaction> redaction;
 };
+
+// What is printed of the recording itself.
+void redact(stream::Recording& recording, const model::Redaction& redaction) {
+  recording.facts.host.clear();
+  recording.facts.command_line.clear();
+  for (stream::RecordedEvent& event : recording.events) event.name = redaction.event(event.name);
+}
 
 void declare(CLI::App& parser, ScriptArguments& arguments) {
   arguments.input.declare(parser);
@@ -113,11 +121,16 @@ base::Result<int> print_samples(const ScriptArguments& arguments, const stream::
   unwinding.serve(build);
   views::ScriptOptions options = arguments.script;
   TEPHRA_TRY(options.fields, views::select_script_fields(recording, arguments.fields, options.call_chains));
+  // What tracepoints tell is full of names, and of what programs work on.
+  if (arguments.redaction) {
+    for (uint32_t& fields : options.fields) fields &= ~views::kFieldTrace;
+  }
   TEPHRA_TRY(auto formats, stream::TracepointFormats::parse(recording.tracing_data));
 
   const model::Profile unnamed = stream::build_profile(recording, build);
   if (model::totals(unnamed).count == 0) return no_samples(arguments.input, unnamed);
-  const model::Profile profile = symbols::symbolize(unnamed, arguments.input.symbols);
+  model::Profile profile = symbols::symbolize(unnamed, arguments.input.symbols);
+  if (arguments.redaction) profile = model::redact(profile, *arguments.redaction);
   const analysis::Verdict verdict = analysis::judge(profile);
   name_kernel_addresses(kernel_addresses(recording, build.filter, formats), profile, formats);
   Output output;
@@ -141,7 +154,9 @@ base::Result<int> script(std::span<const std::string> words) {
   if (!go_on) return kExitDone;
   arguments.script.call_chains = !arguments.hide_call_graph;
   TEPHRA_TRY(const auto content, base::FileContent::open(arguments.input.path));
-  TEPHRA_TRY(const auto recording, open_recording(content.bytes(), arguments.input.path));
+  TEPHRA_TRY(auto recording, open_recording(content.bytes(), arguments.input.path));
+  TEPHRA_TRY(arguments.redaction, redaction_of(arguments.input));
+  if (arguments.redaction) redact(recording, *arguments.redaction);
   return print_samples(arguments, recording);
 }
 

@@ -28,7 +28,7 @@ TEST(ProcessCode, FindsTheExecutablePieces) {
 
 TEST(ProcessCode, ReadsMarksBehindAnyName) {
   ProcessCode code;
-  const std::string fields = "S 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 260 27 280 29";
+  const std::string fields = "S 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 260 27 280 29";
   ASSERT_TRUE(parse_program_marks("12 (a) b ) " + fields, code));
   EXPECT_EQ(code.start_code, 260u);
   EXPECT_EQ(code.start_stack, 280u);

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <poll.h>
 #include <signal.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -16,7 +17,10 @@
 #include "collect/elf_build_id.h"
 #include "collect/event_set.h"
 #include "collect/features.h"
+#include "collect/file_keeper.h"
 #include "collect/followed_tasks.h"
+#include "collect/jit_watch.h"
+#include "collect/name_embedder.h"
 #include "collect/ring_drain.h"
 #include "collect/run_meter.h"
 #include "collect/running_code.h"
@@ -28,7 +32,9 @@
 #include "kernel/procfs.h"
 #include "kernel/workload.h"
 #include "model/profile.h"
+#include "stream/perf_file.h"
 #include "stream/recorder_facts.h"
+#include "stream/records.h"
 
 namespace tephra::collect {
 namespace {
@@ -41,11 +47,16 @@ constexpr std::chrono::milliseconds kTickWhenScanning{100};
 // The in-kernel unwinder relies on what it was told of mappings until then.
 constexpr double kWaitWhenWalking = 0.1;
 constexpr double kRestWhenWalking = 0.002;
-// How long a running target waits at most for the tables of its code.
-constexpr std::chrono::milliseconds kPrepareTime{3000};
+// How long a recording of running processes, or of the machine, waits at most for tables before it begins.
+constexpr std::chrono::milliseconds kPrepareTime{2000};
+constexpr std::chrono::milliseconds kPrepareMachineTime{200};
+constexpr double kWaitWhenKeeping = 0.1;
 
 // Records that came meanwhile know better.
 void add_files(const BuildIds& existing, BuildIds& files) { files.insert(existing.begin(), existing.end()); }
+
+// Of a recording with a size limit, how much is left for names.
+uint64_t room_for_names(uint64_t limit) { return std::min<uint64_t>(limit / 32, 1 << 20); }
 
 // As readers name it, too.
 std::string_view engine_name(CallGraph engine) {
@@ -95,6 +106,7 @@ class Recorder {
   void enable_when_due();
   base::Status drain();
   base::Status follow_tasks();
+  base::Status follow_generated_code();
   base::Status rotate();
   void reserve_tail();
   void tick();
@@ -108,6 +120,10 @@ class Recorder {
   void tell_shared_counters() const;
   base::Status finish_file();
   void end_program();
+  void keep_files();
+  void begin_naming(const std::string& path);
+  void hear_embedder(std::chrono::milliseconds wait);
+  void finish_naming();
   base::Error salvage(base::Error error);
   RecordSummary summary() const;
   std::string sampled_names() const;
@@ -165,8 +181,14 @@ class Recorder {
   std::optional<SideBandKeeper> keeper_;   // with rotation: what the next file has to begin with
   std::optional<RingDrain> drain_;
   std::optional<Flight> flight_;
+  std::optional<FileKeeper> mapped_files_;  // with names to be stored
+  NameEmbedder embedder_;
+  uint64_t named_addresses_ = 0;
+  uint64_t names_bytes_ = 0;
+  double names_cpu_seconds_ = 0;
   model::BuildId kernel_id_;
   std::vector<Feature> tracing_formats_;
+  std::unique_ptr<JitWatch> jit_;  // how its section is made is no state of the recording
 
   Clock::time_point started_;
   Clock::time_point next_tick_;
@@ -201,6 +223,7 @@ base::Result<RecordSummary> Recorder::run() {
   if (auto status = loop(); !status) return salvage(std::move(status).error());
   if (auto status = flight_ ? conclude_flight() : conclude(); !status) return salvage(std::move(status).error());
   end_program();
+  finish_naming();
   return summary();
 }
 
@@ -271,6 +294,11 @@ void Recorder::prepare_walks() {
   for (const pid_t tid : options_.target.threads) {
     if (const auto task = kernel::task_status(tid)) stacks_->prepare(task->tgid);
   }
+  if (!options_.target.whole_cpus()) return;
+  // Of a whole machine only what runs right now: the rest may never be sampled.
+  for (const pid_t pid : kernel::all_processes()) {
+    if (kernel::task_state(pid) == kernel::TaskState::kRunning) stacks_->prepare(pid);
+  }
 }
 
 // Where many threads write to a ring, exchanging it for a larger one takes too long: they begin with more.
@@ -307,7 +335,8 @@ base::Status Recorder::open_output() {
     TEPHRA_TRY(Feature formats, tracing_data_feature(specs_));
     tracing_formats_.push_back(std::move(formats));
   }
-  if (stacks_) stacks_->wait_prepared(kPrepareTime);
+  if (stacks_) stacks_->wait_prepared(options_.target.whole_cpus() ? kPrepareMachineTime : kPrepareTime);
+  jit_ = std::make_unique<JitWatch>(options_.java_maps, noter());
   // What runs already is sampled from now on, and listed meanwhile.
   if (!options_.target.records_program() && !starts_later()) events_->enable();
   if (options_.flight) {
@@ -318,6 +347,8 @@ base::Status Recorder::open_output() {
     if (stacks_) flight_->walk_stacks_with(stacks_.get());
     // Only while someone takes them: they would pile up over days.
     flight_->counts().want_tasks = tasks_ && tasks_->scans();
+    keep_files();
+    flight_->counts().want_jit_signs = true;
     Synthesizer existing(synthesis(), [this](base::Bytes bytes) { return tell(bytes); });
     TEPHRA_CHECK_OK(describe_existing(existing));
     add_files(existing.build_ids(), flight_->files());
@@ -328,6 +359,8 @@ base::Status Recorder::open_output() {
   drain_.emplace(*events_, *output_, !options_.ring_bytes, noter());
   if (stacks_) drain_->walk_stacks_with(stacks_.get());
   drain_->counts().want_tasks = tasks_ && tasks_->scans();
+  keep_files();
+  drain_->counts().want_jit_signs = true;
   if (tasks_ && tasks_->scans() && output_->is_pipe()) {
     note("a stream cannot tell of events on threads that are found later: their samples have no event");
   }
@@ -378,6 +411,7 @@ base::Status Recorder::loop() {
     TEPHRA_CHECK_OK(hear_control());
     check_end();
     TEPHRA_CHECK_OK(drain());
+    TEPHRA_CHECK_OK(follow_generated_code());
     if (flight_) TEPHRA_CHECK_OK(hear_flight());
     if (Clock::now() >= next_tick_) {
       tick();
@@ -392,10 +426,13 @@ base::Status Recorder::loop() {
 double Recorder::seconds_to_wait() const {
   Clock::time_point next = next_tick_;
   if (enable_at_) next = std::min(next, *enable_at_);
+  next = std::min(next, jit_->next_look());
   if (flight_) next = std::min(next, flight_->next_look());
   if (output_ && output_->rotation_time()) next = std::min(next, *output_->rotation_time());
   double seconds = std::chrono::duration<double>(next - Clock::now()).count();
   if (stacks_ && samples_came_) seconds = std::min(seconds, kWaitWhenWalking);
+  // What runs for a moment in a container of its own can be reached only so long.
+  if (mapped_files_ && samples_came_) seconds = std::min(seconds, kWaitWhenKeeping);
   if (options_.duration_s) seconds = std::min(seconds, end_after() - elapsed());
   return std::clamp(seconds, 0.0, 60.0);
 }
@@ -517,6 +554,7 @@ base::Status Recorder::hear_flight() {
     return {};
   }
   note(fmt::format("snapshot of the last {:.1f} s: {} ({})", flight_->last_span(), *path, *why));
+  begin_naming(*path);
   if (snapshots_done()) stop_ = done_early_ = true;
   return {};
 }
@@ -542,8 +580,19 @@ base::Status Recorder::follow_tasks() {
   return existing.flush();
 }
 
+base::Status Recorder::follow_generated_code() {
+  for (const JitSign& sign : std::exchange(counts().jit_signs, {})) jit_->hear(sign);
+  return jit_->look(Clock::now());
+}
+
 // A record of our own making, for this file and those that follow.
 base::Status Recorder::tell(base::Bytes records) {
+  if (mapped_files_) mapped_files_->see_all(records);
+  stream::RecordWalker walker(records);
+  for (stream::Record record; walker.next(record);) {
+    if (record.type != PERF_RECORD_MMAP2) continue;
+    if (const auto sign = read_jit_sign(record.bytes)) jit_->hear(*sign);
+  }
   if (flight_) return flight_->keep(records);
   if (keeper_) keeper_->take(records);
   return output_->append(records);
@@ -554,6 +603,7 @@ base::Status Recorder::rotate() {
   rotate_now_ = false;
   TEPHRA_CHECK_OK(finish_file());
   note("switched to a new file; the last is " + output_->last_path());
+  begin_naming(output_->last_path());
   // From here on what is told about the file is told about the new one.
   file_start_ = {RunMeter(), drain_->counts().lost, drain_->late_writes(), wakeups_, {}, false};
   if (stacks_) file_start_.stacks = stacks_->totals();
@@ -573,6 +623,7 @@ void Recorder::reserve_tail() {
   if (!options_.output.max_bytes) return;
   uint64_t tail = 0;
   for (const Feature& feature : last_features()) tail += feature.content.size() + 8;
+  if (mapped_files_) tail += room_for_names(*options_.output.max_bytes);
   for (const FileEvent& event : events_->file_events()) tail += event.ids.size() * 8 + 2 * kernel::kAttrSize;
   output_->reserve_tail(tail);
 }
@@ -581,6 +632,7 @@ void Recorder::tick() {
   next_tick_ = Clock::now() + tick_length();
   if (flight_) flight_->forget_old();
   if (stacks_) stacks_->tick();
+  hear_embedder(std::chrono::milliseconds(0));
   if (output_ && output_->reader_gone()) stop_ = done_early_ = reader_gone_ = true;
   if (output_) reserve_tail();
   if (!on_progress_) return;
@@ -616,10 +668,12 @@ stream::RecorderFacts Recorder::facts() const {
 }
 
 std::vector<Feature> Recorder::last_features() const {
-  std::vector<Feature> features{recorder_facts_feature(facts())};
+  std::vector<Feature> features{recorder_facts_feature(facts()), jit_->feature()};
   if (options_.sampling.build_ids) {
     features.push_back(build_id_feature(kernel_id_, flight_ ? flight_->files() : drain_->files()));
   }
+  // The place for names, which are looked up when the file is finished.
+  if (mapped_files_) features.push_back({stream::kFeatureTephraNames, {}});
   if (flight_) return features;
   const RecordCounts& seen = counts();
   if (seen.samples > 0) features.push_back(sample_time_feature(seen.first_time, seen.last_time));
@@ -679,6 +733,8 @@ base::Status Recorder::conclude() {
   TEPHRA_CHECK_OK(drain_->last_pass());
   if (stacks_) stacks_->finish();
   TEPHRA_CHECK_OK(tell_last_losses());
+  TEPHRA_CHECK_OK(follow_generated_code());
+  TEPHRA_CHECK_OK(jit_->last_look());
   TEPHRA_CHECK_OK(finish_file());
   if (on_progress_) on_progress_({.finished = true});
   return {};
@@ -693,6 +749,8 @@ base::Status Recorder::conclude_flight() {
   TEPHRA_CHECK_OK(flight_->drain());
   if (stacks_) stacks_->finish();
   TEPHRA_CHECK_OK(tell_walk_losses());
+  TEPHRA_CHECK_OK(follow_generated_code());
+  TEPHRA_CHECK_OK(jit_->last_look());
   if (on_progress_) on_progress_({.finished = true});
   if (snapshots_done()) return {};
   return flight_->write_last(first_features(), last_features());
@@ -712,6 +770,65 @@ void Recorder::end_program() {
     }
     while (const int signal = inbox_->next()) {
       if (signal != SIGCHLD) program_->send(SIGKILL);
+    }
+  }
+}
+
+// From here on files are opened as they are mapped, for their names.
+void Recorder::keep_files() {
+  if (!options_.embed_names || !options_.sampling.build_ids) return;
+  if (output_ && output_->is_pipe()) return note("a stream holds no names: they are looked up when it is read");
+  mapped_files_.emplace();
+  counts().on_mapping = [this](base::Bytes record) { mapped_files_->see(record); };
+}
+
+// Looks up the names of a finished file, beside the recording if that goes on.
+void Recorder::begin_naming(const std::string& path) {
+  struct stat info {};
+  if (!mapped_files_ || ::stat(path.c_str(), &info) != 0 || !S_ISREG(info.st_mode)) return;
+  EmbedSettings settings;
+  if (options_.output.max_bytes) settings.most_bytes = room_for_names(*options_.output.max_bytes);
+  if (auto status = embedder_.begin(path, mapped_files_->files(), settings); !status) note(status.error().message());
+}
+
+void Recorder::hear_embedder(std::chrono::milliseconds wait) {
+  if (!embedder_.busy()) return;
+  for (const NameEmbedder::Result& result : embedder_.results(wait)) {
+    names_cpu_seconds_ += result.cpu_seconds;
+    if (!result.done) {
+      note(fmt::format("no names were stored in {}: {}", result.path, result.why_not));
+      continue;
+    }
+    named_addresses_ += result.done->addresses - result.done->unknown;
+    names_bytes_ += result.done->bytes;
+    if (result.done->addresses > 0 && result.done->bytes == 0) {
+      note(fmt::format("the size limit left no room for names in {}", result.path));
+    } else if (result.done->inlines_cut) {
+      note(fmt::format("some inlined functions and lines are not stored in {}: looking them up took too long",
+                       result.path));
+    }
+  }
+}
+
+// At the end nothing is missed while we wait, and one who does not want to wait presses Ctrl-C.
+void Recorder::finish_naming() {
+  if (!mapped_files_ || start_error_ != 0) return;
+  if (output_) begin_naming(output_->last_path());
+  if (flight_ && !snapshots_done()) begin_naming(options_.output.path);
+  if (const auto over = mapped_files_->totals().over_limit; over > 0) {
+    note(fmt::format("{} more mapped files than could be held open: their names are looked up by path", over));
+  }
+  const auto begun = Clock::now();
+  bool said = false;
+  while (embedder_.busy()) {
+    hear_embedder(std::chrono::milliseconds(100));
+    if (embedder_.busy() && Clock::now() - begun > std::chrono::seconds(1) && !std::exchange(said, true)) {
+      note("looking up the names of what was sampled, to store them; Ctrl-C leaves them out");
+    }
+    while (const int signal = inbox_->next()) {
+      if (signal == SIGCHLD || !embedder_.busy()) continue;
+      embedder_.stop();
+      note("no names were stored");
     }
   }
 }
@@ -757,6 +874,10 @@ RecordSummary Recorder::summary() const {
     result.output = flight_->totals();
     result.path = snapshots_done() ? flight_->snapshots().back() : options_.output.path;
   }
+  result.named_addresses = named_addresses_;
+  result.names_bytes = names_bytes_;
+  result.names_cpu_seconds = names_cpu_seconds_;
+  result.output.bytes_kept += names_bytes_;
   result.wakeups = wakeups_;
   if (stacks_) result.stacks = stacks_->totals();
   result.ring_bytes = events_->rings().bytes();

@@ -29,7 +29,9 @@ struct RecordOptions {
   std::optional<double> delay_s;     // events are off so long; negative: until a control command
   std::optional<FlightSettings> flight;
   std::string control;                              // "fifo:CTL[,ACK]" or "fd:CTL[,ACK]"; empty: none
+  bool java_maps = true;                            // let Java processes write the names of compiled methods
   std::vector<std::string> command_line;            // stored in the file
+  bool embed_names = true;                          // look up the names of what was sampled, and store them too
   std::function<void(const std::string&)> on_note;  // told of choices and fallbacks, one line each; may be empty
 };
 
@@ -57,6 +59,9 @@ struct RecordSummary {
   std::optional<StackEngine::Totals> stacks;  // where stacks were walked in the kernel
   OutputTotals output;
   std::string path;  // of the file written last
+  uint64_t named_addresses = 0;  // whose names are stored in the recordings
+  uint64_t names_bytes = 0;      // of the sections with them
+  double names_cpu_seconds = 0;  // what looking them up cost
   std::vector<std::string> snapshots;
   double seconds = 0;          // from the start to the last event disabled, a delay included
   double own_cpu_seconds = 0;  // what recording cost

@@ -17,11 +17,21 @@ constexpr size_t kIdSizeOffset = 40;
 constexpr size_t kIdOffset = 44;
 constexpr size_t kPathOffset = 72;
 
-void note_build_id(const kernel::Pending& pending, size_t offset, size_t size, BuildIds& files) {
-  if (size <= kPathOffset || files.size() >= kMaxFiles) return;
-  std::vector<std::byte> record(size);
-  pending.copy(offset, record.data(), size);
-  const base::Bytes bytes(record);
+// A record, which may be split where the ring ends; valid until the next.
+class RecordCopy {
+ public:
+  base::Bytes of(const kernel::Pending& pending, size_t offset, size_t size) {
+    bytes_.resize(size);
+    pending.copy(offset, bytes_.data(), size);
+    return bytes_;
+  }
+
+ private:
+  std::vector<std::byte> bytes_;
+};
+
+void note_build_id(base::Bytes bytes, BuildIds& files) {
+  if (bytes.size() <= kPathOffset || files.size() >= kMaxFiles) return;
   const auto id_size = std::min<size_t>(std::to_integer<size_t>(bytes[kIdSizeOffset]), 20);
   const model::BuildId id(bytes.subspan(kIdOffset, id_size));
   const auto path = base::until_nul(bytes.subspan(kPathOffset));
@@ -30,6 +40,12 @@ void note_build_id(const kernel::Pending& pending, size_t offset, size_t size, B
     files.emplace(path, id);
   else if (known->second != id)
     known->second = id;
+}
+
+void note_jit_sign(const kernel::Pending& pending, size_t offset, size_t size, RecordCounts& counts) {
+  std::vector<std::byte> record(size);
+  pending.copy(offset, record.data(), size);
+  if (auto sign = read_jit_sign(record)) counts.jit_signs.push_back(std::move(*sign));
 }
 
 void note_times(const kernel::Pending& pending, size_t first, size_t last, RecordCounts& counts) {
@@ -41,6 +57,7 @@ void note_times(const kernel::Pending& pending, size_t first, size_t last, Recor
 }  // namespace
 
 void scan_records(const kernel::Pending& pending, RecordCounts& counts, BuildIds& files) {
+  RecordCopy copy;
   constexpr size_t kNone = SIZE_MAX;
   size_t first_sample = kNone;
   size_t last_sample = kNone;
@@ -49,19 +66,24 @@ void scan_records(const kernel::Pending& pending, RecordCounts& counts, BuildIds
     const uint64_t header = pending.word(offset);
     const auto type = static_cast<uint32_t>(header);
     const auto misc = static_cast<uint16_t>(header >> 32);
+    if (counts.want_jit_signs && may_be_jit_sign(type)) note_jit_sign(pending, offset, size, counts);
     if (type == PERF_RECORD_SAMPLE) {
       ++counts.samples;
       if (first_sample == kNone) first_sample = offset;
       last_sample = offset;
     } else if (type == PERF_RECORD_MMAP2) {
-      if (misc & kMiscBuildId) note_build_id(pending, offset, size, files);
+      const base::Bytes record = copy.of(pending, offset, size);
+      if (misc & kMiscBuildId) note_build_id(record, files);
+      if (counts.on_mapping) counts.on_mapping(record);
     } else if (type == PERF_RECORD_LOST) {
       counts.lost += pending.word(offset + 16);
     } else if (type == PERF_RECORD_LOST_SAMPLES) {
       counts.lost += pending.word(offset + 8);
     } else if (type == PERF_RECORD_THROTTLE) {
       ++counts.throttled;
-    } else if (counts.want_tasks && (type == PERF_RECORD_FORK || type == PERF_RECORD_EXIT)) {
+    } else if (type == PERF_RECORD_FORK || type == PERF_RECORD_EXIT) {
+      if (counts.on_mapping && type == PERF_RECORD_FORK) counts.on_mapping(copy.of(pending, offset, size));
+      if (!counts.want_tasks) continue;
       const auto pid = static_cast<pid_t>(pending.word(offset + 8));
       const auto tid = static_cast<pid_t>(pending.word(offset + 16));
       (type == PERF_RECORD_FORK ? counts.born : counts.ended).push_back({pid, tid});

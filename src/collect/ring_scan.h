@@ -3,9 +3,11 @@
 #include <sys/types.h>
 
 #include <cstdint>
+#include <functional>
 #include <vector>
 
 #include "collect/features.h"
+#include "collect/jit_sign.h"
 #include "kernel/ring_buffer.h"
 
 namespace tephra::collect {
@@ -27,6 +29,10 @@ struct RecordCounts {
   bool want_tasks = false;  // collect the next two
   std::vector<TaskIds> born;
   std::vector<TaskIds> ended;
+  std::function<void(base::Bytes record)> on_mapping;  // told of mappings and forks; may be empty
+
+  bool want_jit_signs = false;  // collect the next
+  std::vector<JitSign> jit_signs;
 };
 
 // Adds the records of a ring's pending bytes to `counts`, and the code objects they name to `files`.

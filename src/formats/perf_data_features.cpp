@@ -7,6 +7,7 @@
 #include <ctime>
 #include <unordered_map>
 
+#include "stream/embedded_names.h"
 #include "stream/records.h"
 
 namespace tephra::formats {
@@ -65,6 +66,16 @@ bool read_event_descriptions(Bytes section, stream::Recording& recording) {
     if (event < recording.events.size()) recording.events[event].name = std::move(name);
   }
   return reader.ok();
+}
+
+// Names are an addition: a recording with damaged ones is read as one without.
+bool read_names(Bytes section, stream::Recording& recording) {
+  if (section.empty()) return true;
+  auto parsed = stream::parse_section(section);
+  if (!parsed) return false;
+  recording.facts.names = std::make_shared<const model::EmbeddedNames>(std::move(parsed->names));
+  if (!parsed->walks.empty()) recording.walks = std::make_shared<const stream::RecordedWalks>(std::move(parsed->walks));
+  return true;
 }
 
 bool read_build_ids(Bytes section, stream::Recording& recording) {
@@ -139,6 +150,8 @@ bool read_feature(uint32_t feature, Bytes section, stream::Recording& recording)
     case stream::kFeatureTephraFacts:
       recording.recorder = stream::parse_facts(base::as_text(section));
       return true;
+    case stream::kFeatureTephraNames:
+      return read_names(section, recording);
     case stream::kFeatureTephraJit:
       recording.jit = std::make_shared<const stream::JitLog>(stream::read_jit_log(section));
       return !recording.jit->damaged;

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -131,6 +132,8 @@ inline constexpr std::string_view kEngineStackCopies = "stack copies";
 inline constexpr std::string_view kEngineInKernel = "call-frame tables in the kernel";
 inline constexpr std::string_view kEngineBranches = "branch records";
 
+struct EmbeddedNames;
+
 // Facts about the recording as a whole. Empty or zero where unknown.
 struct RecordingFacts {
   std::string format;  // "perf.data", "folded"
@@ -145,6 +148,8 @@ struct RecordingFacts {
   // What the recorder told of itself and the machine, nothing where it did not.
   std::optional<double> recorder_cpu_seconds;
   std::optional<double> steal_share;  // of the CPU time in which the hypervisor ran something else, 0 to 1
+  // Names that the recorder found, for symbols/ to use; null where it stored none, and once they are in the profile.
+  std::shared_ptr<const EmbeddedNames> names;
 };
 
 // A profile: plain tables, immutable once built (see ProfileAssembler). Row 0 is "none" in strings (the empty text),

@@ -45,8 +45,11 @@ bool is_from_frame_pointer(const CfiState& state, const CfiRegisters& registers)
 CallFrames::CallFrames(const ElfFile& elf, const ElfFile* debug_file)
     : section_(eh_frame_of(elf)), registers_(CfiRegisters::of(elf.machine())) {
   if (!section_.empty()) header_ = read_eh_frame_header(elf).value_or(EhFrameHeader{});
-  if (section_.empty()) section_ = debug_frame_of(elf);
-  if (section_.empty() && debug_file != nullptr) section_ = debug_frame_of(*debug_file);
+  for (const ElfFile* file : {&elf, debug_file}) {
+    if (!section_.empty() || file == nullptr) continue;
+    debug_frame_ = std::make_shared<const DebugFrame>(*file);
+    section_ = debug_frame_->section();
+  }
   if (header_.table.empty()) index_all();
 }
 

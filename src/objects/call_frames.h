@@ -1,11 +1,13 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <vector>
 
 #include "objects/cfi_program.h"
 #include "objects/cfi_section.h"
+#include "objects/debug_frame.h"
 #include "objects/elf_file.h"
 
 namespace tephra::objects {
@@ -38,6 +40,7 @@ class CallFrames {
   std::optional<uint64_t> search_header(uint64_t address) const;
   std::optional<uint64_t> search_index(uint64_t address) const;
 
+  std::shared_ptr<const DebugFrame> debug_frame_;  // what section_ may be of
   CfiSection section_;
   CfiRegisters registers_;
   // Used unless empty; else the index is.

@@ -191,10 +191,4 @@ CfiSection eh_frame_of(const ElfFile& elf) {
           CfiSection::End::kAtZero};
 }
 
-CfiSection debug_frame_of(const ElfFile& elf) {
-  const auto* section = elf.section(".debug_frame");
-  if (section == nullptr) return {};
-  return {section->content, 0, CfiSection::Kind::kDebugFrame, elf.is_64bit()};
-}
-
 }  // namespace tephra::objects

@@ -89,7 +89,5 @@ std::optional<EhFrameHeader> read_eh_frame_header(const ElfFile& elf);
 
 // .eh_frame of a file, by its section, else (files without sections) by its header; empty where there is none.
 CfiSection eh_frame_of(const ElfFile& elf);
-// .debug_frame of a file, unless it is compressed.
-CfiSection debug_frame_of(const ElfFile& elf);
 
 }  // namespace tephra::objects

@@ -10,7 +10,7 @@
 #include <unordered_set>
 
 #include "base/parallel.h"
-#include "objects/debug_image.h"
+#include "objects/debug_files.h"
 #include "objects/debug_index.h"
 #include "objects/debug_unit.h"
 #include "objects/dwarf_handle.h"
@@ -23,9 +23,10 @@ using Range = DebugIndex::Range;
 // Handles of libdw over one image, each used by one thread at a time.
 class DwarfPool {
  public:
-  explicit DwarfPool(base::Bytes file) : image_(file) {}
+  DwarfPool(base::Bytes file, DebugSources* sources) : files_(file, sources) {}
 
-  uint64_t image_size() const { return image_.bytes().size(); }
+  uint64_t image_size() const { return files_.image().size(); }
+  bool has_loose_parts() const { return files_.has_loose_parts(); }
 
   std::optional<DwarfHandle> take() {
     {
@@ -36,7 +37,7 @@ class DwarfPool {
         return handle;
       }
     }
-    return DwarfHandle::open(image_.bytes());
+    return DwarfHandle::open(files_.image(), files_.alternate());
   }
   void give_back(DwarfHandle handle) {
     const std::lock_guard lock(mutex_);
@@ -46,7 +47,7 @@ class DwarfPool {
   void close() { idle_.clear(); }
 
  private:
-  DebugImage image_;  // outlives the handles
+  DebugFiles files_;  // outlives the handles
   std::mutex mutex_;
   std::vector<DwarfHandle> idle_;
 };
@@ -113,7 +114,8 @@ void add_code_ranges(const UnitTables& tables, uint64_t root, std::vector<Range>
 
 class IndexedDebugInfo : public DebugInfo {
  public:
-  IndexedDebugInfo(base::Bytes file, base::Bytes stored) : file_(file), index_(stored) {
+  IndexedDebugInfo(base::Bytes file, base::Bytes stored, DebugSources* sources)
+      : file_(file), sources_(sources), index_(stored) {
     if (index_.empty()) {
       read_ranges();
       ranges_ = own_ranges_;
@@ -148,7 +150,8 @@ class IndexedDebugInfo : public DebugInfo {
   }
 
   std::string updated_index() const override {
-    if (fresh_.empty()) return {};
+    // Files of single units come and go unnoticed.
+    if (fresh_.empty() || (pool_ && pool_->has_loose_parts())) return {};
     std::map<uint64_t, UnitTables> units;
     index_.for_each_unit([&](uint64_t root, const UnitTables& tables) { units.emplace(root, tables); });
     for (const auto& [root, tables] : fresh_) units.insert_or_assign(root, tables->view());
@@ -181,7 +184,7 @@ class IndexedDebugInfo : public DebugInfo {
   }
 
   DwarfPool& pool() {
-    if (!pool_) pool_ = std::make_unique<DwarfPool>(file_);
+    if (!pool_) pool_ = std::make_unique<DwarfPool>(file_, sources_);
     return *pool_;
   }
 
@@ -225,6 +228,7 @@ class IndexedDebugInfo : public DebugInfo {
   }
 
   base::Bytes file_;
+  DebugSources* sources_;
   DebugIndex index_;
   bool readable_ = false;
   std::unique_ptr<DwarfPool> pool_;  // made when the file itself is needed
@@ -236,8 +240,8 @@ class IndexedDebugInfo : public DebugInfo {
 
 }  // namespace
 
-std::unique_ptr<DebugInfo> DebugInfo::open(base::Bytes file, base::Bytes stored) {
-  auto info = std::make_unique<IndexedDebugInfo>(file, stored);
+std::unique_ptr<DebugInfo> DebugInfo::open(base::Bytes file, base::Bytes stored, DebugSources* sources) {
+  auto info = std::make_unique<IndexedDebugInfo>(file, stored, sources);
   if (info->empty()) return nullptr;
   return info;
 }

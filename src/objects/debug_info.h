@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/bytes.h"
+#include "objects/debug_sources.h"
 
 namespace tephra::objects {
 
@@ -24,10 +25,12 @@ class DebugInfo {
     uint32_t line = 0;
   };
 
-  // The debug information of an ELF file. Null when it holds none that can be read. `stored` is what updated_index()
-  // of an earlier object over the same file returned, or nothing; bytes of any other origin do no harm but give wrong
-  // answers. Both must outlive the object.
-  static std::unique_ptr<DebugInfo> open(base::Bytes elf_file, base::Bytes stored = {});
+  // The debug information of an ELF file. Null when there is none that can be read. `stored` is what updated_index() of
+  // an earlier object over the same file and the same other files returned, or nothing; bytes of any other origin do no
+  // harm but give wrong answers. `sources` gets the other files that the debug information is spread over. All must
+  // outlive the object.
+  static std::unique_ptr<DebugInfo> open(base::Bytes elf_file, base::Bytes stored = {},
+                                         DebugSources* sources = nullptr);
   virtual ~DebugInfo() = default;
 
   // Reads what find() will need for these addresses, by several threads. Asking without it gives the same answers.

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "objects/demangle.h"
+#include "objects/type_names.h"
 
 namespace tephra::objects {
 namespace {
@@ -71,17 +72,6 @@ int collect(Dwarf_Attribute* attribute, void* opaque) {
       break;
   }
   return DWARF_CB_OK;
-}
-
-// Whether a function has parameters that its source names, not only the object it is called on.
-bool takes_parameters(Dwarf_Die function) {
-  Dwarf_Die child;
-  if (::dwarf_child(&function, &child) != 0) return false;
-  do {
-    const bool hidden = ::dwarf_hasattr(&child, DW_AT_artificial) != 0;
-    if (::dwarf_tag(&child) == DW_TAG_formal_parameter && !hidden) return true;
-  } while (::dwarf_siblingof(&child, &child) == 0);
-  return false;
 }
 
 bool is_unnamed_type(Dwarf_Die& entry) {
@@ -332,6 +322,17 @@ std::string DebugUnit::qualified_name(Dwarf_Die& function) {
   return scopes + name;
 }
 
+// The types of parameters may be of other lambdas in turn. Each is spelled once, and one that needs itself is not.
+const std::string& DebugUnit::lambda_parameters(Dwarf_Die& function) {
+  const auto [at, fresh] = lambda_parameters_.try_emplace(function.addr, "…");
+  if (!fresh || name_depth_ >= kDeepestName || lambda_text_ > budget_) return at->second;
+  ++name_depth_;
+  std::string types = parameter_types(function, [this](Dwarf_Die& type) { return scopes_of(type); });
+  --name_depth_;
+  lambda_text_ += types.size();
+  return lambda_parameters_[function.addr] = std::move(types);
+}
+
 // Entries do not know their parents, so the way is found from the root; only functions without a linkage name need it.
 std::string DebugUnit::scopes_of(Dwarf_Die& declared) {
   std::string scopes;
@@ -348,9 +349,8 @@ std::string DebugUnit::scopes_of(Dwarf_Die& declared) {
     if (after == children.begin() || (after - 1)->entry.addr == declared.addr) break;
     Child holder = *(after - 1);
     if (is_unnamed_type(holder.entry)) {
-      // The type of a lambda, in GNU spelling but for the types of its parameters.
-      scopes += "{lambda(" + std::string(takes_parameters(declared) ? "…" : "") + ")#" +
-                std::to_string(holder.unnamed_types) + "}::";
+      // The type of a lambda, in GNU spelling.
+      scopes += "{lambda(" + lambda_parameters(declared) + ")#" + std::to_string(holder.unnamed_types) + "}::";
     } else {
       add_scope(holder.entry, scopes);
     }

@@ -56,6 +56,7 @@ class DebugUnit {
   const std::string& function_scope(Dwarf_Die& function);
   std::string qualified_name(Dwarf_Die& function);
   std::string scopes_of(Dwarf_Die& declared);
+  const std::string& lambda_parameters(Dwarf_Die& function);
   void add_scope(Dwarf_Die& holder, std::string& scopes);
   const std::vector<Child>& children_of(Dwarf_Die& entry);
 
@@ -72,7 +73,9 @@ class DebugUnit {
   std::unordered_map<const void*, std::vector<Child>> children_;  // of entries that hold functions
   std::unordered_map<const void*, std::string> function_scopes_;  // demangled
   std::unordered_map<const char*, uint32_t> texts_;               // names as they are in the file
-  uint32_t name_depth_ = 0;                                       // of names that need the names of others
+  std::unordered_map<const void*, std::string> lambda_parameters_;
+  uint64_t lambda_text_ = 0;  // together, in bytes
+  uint32_t name_depth_ = 0;   // of names that need the names of others
   OwnedUnitTables tables_;
 };
 

@@ -26,6 +26,9 @@ class DwarfHandle {
     void operator()(Dwarf* dwarf) const { ::dwarf_end(dwarf); }
   };
 
+  bool read(base::Bytes image);
+  bool is_linked() const;
+
   std::unique_ptr<DwarfHandle> alternate_;  // each outlives those below it
   std::unique_ptr<Elf, ElfCloser> elf_;
   std::unique_ptr<Dwarf, DwarfCloser> dwarf_;

@@ -13,6 +13,9 @@ using base::Bytes;
 
 constexpr unsigned char kHostOrder = std::endian::native == std::endian::little ? ELFDATA2LSB : ELFDATA2MSB;
 
+// Of a linked file; a sparse one could claim any number.
+constexpr uint64_t kMostSections = 1 << 20;
+
 // The header fields used here, whatever the class of the file.
 struct Header {
   uint16_t machine = 0;
@@ -109,6 +112,7 @@ void ElfFile::read_sections(uint64_t table, uint64_t entry_size, uint64_t count,
   if (count == 0) count = zero.size;
   if (names_index == SHN_XINDEX) names_index = zero.link;
   std::vector<uint32_t> names;
+  count = std::min(count, kMostSections);
   for (uint64_t i = 0; i < count; ++i) {
     const Bytes entry = part(table + i * entry_size, expected);
     if (entry.size() < expected) break;
@@ -165,6 +169,16 @@ std::optional<ElfFile::DebugLink> ElfFile::debug_link() const {
   // The name of a file in some folder, never a path out of it.
   if (!reader.ok() || name.empty() || name.find('/') != std::string_view::npos) return std::nullopt;
   return DebugLink{name, crc};
+}
+
+std::optional<ElfFile::AlternateLink> ElfFile::alternate_link() const {
+  const Section* link = section(".gnu_debugaltlink");
+  if (link == nullptr) return std::nullopt;
+  ByteReader reader(link->content);
+  const std::string_view name = reader.c_string();
+  const Bytes build_id = reader.bytes(reader.remaining());
+  if (!reader.ok() || name.empty() || build_id.size() < 2) return std::nullopt;
+  return AlternateLink{name, build_id};
 }
 
 bool ElfFile::has_debug_info() const {

@@ -39,6 +39,11 @@ class ElfFile {
     std::string_view name;
     uint32_t crc = 0;
   };
+  // The name and build id of the file that dwz moved common debug information to.
+  struct AlternateLink {
+    std::string_view name;
+    base::Bytes build_id;
+  };
 
   static base::Result<ElfFile> parse(base::Bytes file);
 
@@ -53,6 +58,7 @@ class ElfFile {
   const Section* section_at(uint32_t index) const { return index < sections_.size() ? &sections_[index] : nullptr; }
   base::Bytes build_id() const { return build_id_; }
   std::optional<DebugLink> debug_link() const;
+  std::optional<AlternateLink> alternate_link() const;
   // Whether there is DWARF in the file itself.
   bool has_debug_info() const;
 

@@ -4,10 +4,12 @@
 
 #include <algorithm>
 #include <cstring>
+#include <memory>
 #include <span>
 
 #include "base/hash.h"
 #include "base/parallel.h"
+#include "objects/debug_frame.h"
 #include "objects/frame_pieces.h"
 #include "objects/frame_rule.h"
 #include "objects/known_stubs.h"
@@ -92,7 +94,8 @@ struct Rows {
 
 class RowMaker {
  public:
-  RowMaker(const ElfFile& elf, const FramePieces& pieces, Rows& rows) : elf_(elf), pieces_(pieces), rows_(rows) {}
+  RowMaker(const ElfFile& elf, const FramePieces& pieces, Rows& rows)
+      : elf_(elf), registers_(CfiRegisters::of(elf.machine())), pieces_(pieces), rows_(rows) {}
 
   void make(size_t first, size_t last) {
     const auto& pieces = pieces_.pieces();
@@ -130,9 +133,10 @@ class RowMaker {
       rows_.put(std::max(piece.from, static_cast<uint32_t>(offset)), rows_.set.place_of(rule));
       return true;
     };
-    const bool whole = program.run(
-        function.described, common.common, common.initial,
-        [&](uint64_t address, const CfiState& state) { return put(address, to_frame_rule(state, elf_.machine())); });
+    const bool whole =
+        program.run(function.described, common.common, common.initial, [&](uint64_t address, const CfiState& state) {
+          return put(address, to_frame_rule(state, elf_.machine(), registers_));
+        });
     if (whole) return;
     ++rows_.damaged;
     put(program.at(), plain_rule(TEPHRA_CFA_UNSUPPORTED));
@@ -141,7 +145,7 @@ class RowMaker {
   CfiProgram& program_of(const FramePieces::Common& common) {
     if (section_ != common.section) {
       section_ = common.section;
-      program_.emplace(*section_, CfiRegisters::of(elf_.machine()));
+      program_.emplace(*section_, registers_);
     }
     return *program_;
   }
@@ -155,6 +159,7 @@ class RowMaker {
   }
 
   const ElfFile& elf_;
+  CfiRegisters registers_;
   const FramePieces& pieces_;
   Rows& rows_;
   const CfiSection* section_ = nullptr;
@@ -249,8 +254,10 @@ FrameRows build_frame_rows(const ElfFile& elf, const ElfFile* debug_file) {
   if (!has_rules(elf)) return table;
   FramePieces pieces(elf);
   pieces.add(eh_frame_of(elf));
-  pieces.add(debug_frame_of(elf));
-  if (debug_file != nullptr) pieces.add(debug_frame_of(*debug_file));
+  const DebugFrame own_debug_frame(elf);
+  pieces.add(own_debug_frame.section());
+  const auto debug_frame = debug_file == nullptr ? nullptr : std::make_unique<const DebugFrame>(*debug_file);
+  if (debug_frame) pieces.add(debug_frame->section());
   add_known_stubs(elf, pieces);
   const std::vector<Rows> parts = make_parts(elf, pieces);
   for (const Rows& rows : parts) table.damaged += rows.damaged;

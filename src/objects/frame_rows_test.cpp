@@ -2,9 +2,10 @@
 
 #include <gtest/gtest.h>
 
-#include <ostream>
+#include <fstream>
 
 #include "objects/cfi_for_tests.h"
+#include "objects/run_tool.h"
 
 namespace tephra::objects {
 namespace {
@@ -341,6 +342,34 @@ TEST(FrameRows, DebugFrameDescribesTheRest) {
     const auto debug_parsed = ElfFile::parse(base::as_bytes(debug_bytes));
     EXPECT_EQ(rows_of(build_frame_rows(*parsed, &*debug_parsed)), expected);
   }
+}
+
+TEST(FrameRows, CompressedDebugFrame) {
+  CfiForTests::Common common;
+  common.augmentation = "";
+  common.encoding = DW_EH_PE_absptr;
+  CfiForTests frames(0, false);
+  frames.common(common);
+  for (uint64_t i = 0; i < 64; ++i) frames.function(kText + i * 0x10, 0x10);  // enough to be worth compressing
+  ElfForTests separate;
+  separate.sections.push_back({".debug_frame", 0, frames.bytes()});
+  const std::string folder = testing::TempDir();
+  const std::string plain = folder + "tephra-debug-frame";
+  std::ofstream(plain, std::ios::binary) << separate.bytes();
+  const std::string bytes = elf_of("").bytes();
+  const auto elf = ElfFile::parse(base::as_bytes(bytes));
+  const std::string packed = plain + "-packed";
+  ASSERT_EQ(run_tool("objcopy --compress-debug-sections=zlib-gabi " + plain + " " + packed + " 2>&1"), "");
+  std::ifstream file(packed, std::ios::binary);
+  const std::string content((std::istreambuf_iterator<char>(file)), {});
+  std::remove(plain.c_str());
+  std::remove(packed.c_str());
+  const auto debug = ElfFile::parse(base::as_bytes(content));
+  ASSERT_TRUE(debug.ok());
+  const auto* section = debug->section(".debug_frame");
+  ASSERT_NE(section, nullptr);
+  ASSERT_FALSE(section->compressed_content.empty());
+  EXPECT_EQ(rows_of(build_frame_rows(*elf, &*debug)), (Rows{{0, kEntryRow}, {kTextSize, "none"}}));
 }
 
 TEST(FrameRows, Arm64) {

@@ -17,8 +17,8 @@ bool fits(int64_t value) {
 
 class RuleMaker {
  public:
-  RuleMaker(const CfiState& state, uint16_t machine)
-      : state_(state), machine_(machine), registers_(CfiRegisters::of(machine)) {}
+  RuleMaker(const CfiState& state, uint16_t machine, const CfiRegisters& registers)
+      : state_(state), machine_(machine), registers_(registers) {}
 
   tephra_frame_rule make() {
     if (state_.return_address.saved == Saved::kUndefined) return plain_rule(TEPHRA_CFA_OUTERMOST);
@@ -89,7 +89,7 @@ class RuleMaker {
 
   const CfiState& state_;
   uint16_t machine_;
-  CfiRegisters registers_;
+  const CfiRegisters& registers_;
   tephra_frame_rule rule_{};
 };
 
@@ -111,6 +111,8 @@ tephra_frame_rule stack_rule(uint16_t machine, int32_t cfa_offset) {
   return rule;
 }
 
-tephra_frame_rule to_frame_rule(const CfiState& state, uint16_t machine) { return RuleMaker(state, machine).make(); }
+tephra_frame_rule to_frame_rule(const CfiState& state, uint16_t machine, const CfiRegisters& registers) {
+  return RuleMaker(state, machine, registers).make();
+}
 
 }  // namespace tephra::objects

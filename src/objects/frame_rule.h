@@ -13,7 +13,7 @@ tephra_frame_rule plain_rule(tephra_cfa kind);
 tephra_frame_rule stack_rule(uint16_t machine, int32_t cfa_offset);
 
 // What call-frame instructions said, as a rule; TEPHRA_CFA_UNSUPPORTED where rules cannot say it. For EM_X86_64 and
-// EM_AARCH64.
-tephra_frame_rule to_frame_rule(const CfiState& state, uint16_t machine);
+// EM_AARCH64, with their registers.
+tephra_frame_rule to_frame_rule(const CfiState& state, uint16_t machine, const CfiRegisters& registers);
 
 }  // namespace tephra::objects

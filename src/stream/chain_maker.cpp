@@ -99,7 +99,7 @@ void ChainMaker::use_branches(const Sample& sample, SampleKey& key) {
   key.callchain = base::Words(reinterpret_cast<const std::byte*>(chain_.data()), chain_.size());
 }
 
-void ChainMaker::make(const Sample& sample, SampleKey& key) {
+void ChainMaker::make(const Sample& sample, uint64_t position, SampleKey& key) {
   const EventLayout& layout = recording_.events[key.event].layout;
   key.walk_end = told_end(sample.misc);
   key.exact_addresses = 0;
@@ -113,7 +113,7 @@ void ChainMaker::make(const Sample& sample, SampleKey& key) {
       walker_ = unwinder_->walker(history_.spaces(), so_far_, machine_of(recording_, layout.sample_regs_user));
     }
     const RawStack raw{sample.user_registers_abi, layout.sample_regs_user, sample.user_registers, sample.user_stack,
-                       sample.user_stack_full};
+                       sample.user_stack_full, position};
     if (walker_) return walk(sample, raw, key);
   } else if (has_call_branches(layout) && sample.branches.size() > 0) {
     return use_branches(sample, key);

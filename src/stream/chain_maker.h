@@ -23,7 +23,8 @@ class ChainMaker {
 
   // Sets what `key` says about the chain; its event, mode and spaces are set already. The chain lives until the next
   // call, at least.
-  void make(const Sample& sample, SampleKey& key);
+  // `position` is the sample's, in the records.
+  void make(const Sample& sample, uint64_t position, SampleKey& key);
 
  private:
   // Copies the kernel part of the sample's chain, or its kernel address, and begins the user part.

@@ -47,6 +47,7 @@ enum PerfFeature : uint32_t {
   kFeatureCompressed = 27,
   kFeatureClockData = 29,
   kFeatureTephraFacts = 200,  // ours: lines of text, see stream/recorder_facts.h
+  kFeatureTephraNames = 201,  // ours: see stream/embedded_names.h; empty where there are none
   kFeatureTephraJit = 202,    // ours: names of generated code, see stream/jit_log.h
 };
 inline constexpr uint32_t kFeatureBits = 256;

@@ -8,6 +8,7 @@
 #include "stream/chain_maker.h"
 #include "stream/decoder.h"
 #include "stream/event_name.h"
+#include "stream/recorded_unwinder.h"
 #include "stream/sample_table.h"
 #include "stream/side_band.h"
 #include "stream/stack_resolver.h"
@@ -72,7 +73,7 @@ class KeyMaker {
     key.jit = jit_.value;
     key.mode = sample.misc & PERF_RECORD_MISC_CPUMODE_MASK;
     key.space_before_exec = key.mode == PERF_RECORD_MISC_KERNEL ? before_exec_.value : AddressSpaces::kEmpty;
-    chains_.make(sample, key);
+    chains_.make(sample, position, key);
     return Answer::kTake;
   }
 
@@ -382,7 +383,10 @@ BuildOptions first_pass(const Recording& recording, const BuildOptions& options)
 
 }  // namespace
 
-model::Profile build_profile(const Recording& recording, const BuildOptions& options) {
+model::Profile build_profile(const Recording& recording, const BuildOptions& given) {
+  BuildOptions options = given;
+  std::optional<RecordedUnwinder> recorded;
+  if (recording.walks) options.unwinder = &recorded.emplace(*recording.walks, given.unwinder);
   model::ProfileAssembler assembler;
   const Decoder decoder(recording);
   assembler.facts() = recording.facts;

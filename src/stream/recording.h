@@ -11,6 +11,7 @@
 #include "model/quality.h"
 #include "stream/event_layout.h"
 #include "stream/jit_log.h"
+#include "stream/recorded_walks.h"
 #include "stream/recorder_facts.h"
 
 namespace tephra::stream {
@@ -37,9 +38,10 @@ struct Recording {
   std::vector<FileBuildId> build_ids;
   base::Bytes tracing_data;  // formats of tracepoints; empty when none were recorded
   model::RecordingFacts facts;
-  std::optional<RecorderFacts> recorder;  // what tephra's recorder told about itself
-  std::shared_ptr<const JitLog> jit;      // names of generated code; null where the recorder stored none
-  model::Quality quality;                 // what the reader of the file found wrong
+  std::optional<RecorderFacts> recorder;       // what tephra's recorder told about itself
+  std::shared_ptr<const RecordedWalks> walks;  // stack copies that the recorder has walked; null: none
+  std::shared_ptr<const JitLog> jit;           // names of generated code; null where the recorder stored none
+  model::Quality quality;                      // what the reader of the file found wrong
 };
 
 }  // namespace tephra::stream

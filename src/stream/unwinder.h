@@ -19,6 +19,7 @@ struct RawStack {
   base::Bytes registers;
   base::Bytes stack;  // from the stack pointer upwards, as much as was copied
   bool full = false;  // the copy is as large as was asked for, so the stack may go on
+  uint64_t position = 0;  // of the sample, in the recording's records
 };
 
 // Walks raw stacks. Made once for a recording; shared by threads, each of which has a Walker of its own.

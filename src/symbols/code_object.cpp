@@ -1,12 +1,6 @@
 #include "symbols/code_object.h"
 
-#include <sys/stat.h>
-#include <sys/sysmacros.h>
-
-#include <algorithm>
-
-#include "symbols/debug_file.h"
-#include "symbols/file_finder.h"
+#include "base/unxz.h"
 
 namespace tephra::symbols {
 namespace {
@@ -14,32 +8,22 @@ namespace {
 using model::Reason;
 using objects::ElfFile;
 
-// Whether another file of the same filesystem is at `path` now. Devices tell nothing when they differ: layered
-// filesystems show another one to the kernel than to programs.
-bool was_replaced(const std::string& path, const model::FileIdentity& recorded) {
-  struct stat now {};
-  if (recorded.inode == 0 || ::stat(path.c_str(), &now) != 0) return false;
-  const uint64_t device = uint64_t{major(now.st_dev)} << 32 | minor(now.st_dev);
-  return recorded.device == device && recorded.inode != now.st_ino;
-}
+// Many times what distributions embed.
+constexpr size_t kLargestEmbedded = 256 << 20;
 
 }  // namespace
 
-std::unique_ptr<CodeObject> CodeObject::open(const std::string& path, const model::BuildId& build_id,
-                                             const model::FileIdentity& identity, Reason& why_not) {
-  auto file = open_regular(path);
-  if (!file) {
-    why_not = Reason::file_missing;
+std::unique_ptr<CodeObject> CodeObject::open(FileFinder& finder, const WantedFile& wanted, Reason& why_not) {
+  FileFinder::Found file = finder.find_code(wanted);
+  if (!file.content) {
+    why_not = file.why_not;
     return nullptr;
   }
-  if (build_id.empty() && was_replaced(path, identity)) {
-    why_not = Reason::build_id_mismatch;
-    return nullptr;
-  }
-  auto object = parse(file->bytes(), build_id, why_not);
+  auto object = parse(file.content->bytes(), wanted.build_id, why_not);
   if (!object) return nullptr;
-  object->file_ = std::move(file).value();
-  object->add_debug_file(path);
+  object->finder_ = &finder;
+  object->file_ = std::move(file);
+  object->add_debug_file(wanted);
   object->add_symbols();
   return object;
 }
@@ -67,15 +51,33 @@ std::unique_ptr<CodeObject> CodeObject::parse(base::Bytes image, const model::Bu
   return object;
 }
 
-void CodeObject::add_debug_file(const std::string& path) {
-  debug_file_ = find_debug_file(path, elf_);
-  if (!debug_file_) return;
-  if (auto elf = ElfFile::parse(debug_file_->bytes())) debug_elf_ = std::move(elf).value();
+void CodeObject::add_debug_file(const WantedFile& wanted) {
+  debug_file_ = finder_->find_debug(wanted, elf_);
+  if (!debug_file_.content && file_.path != wanted.path) {
+    debug_file_ = finder_->find_debug({file_.path, wanted.build_id, wanted.identity}, elf_);
+  }
+  if (!debug_file_.content) return;
+  if (auto elf = ElfFile::parse(debug_file_.content->bytes())) debug_elf_ = std::move(elf).value();
+}
+
+// Stripped files of some distributions keep the names of their own functions, compressed.
+void CodeObject::add_embedded_symbols() {
+  const auto* section = elf_.section(".gnu_debugdata");
+  if (section == nullptr || section->content.empty()) return;
+  auto unpacked = base::unxz(section->content, kLargestEmbedded);
+  if (!unpacked) return;
+  embedded_ = std::move(*unpacked);
+  if (auto elf = ElfFile::parse(base::as_bytes(embedded_))) {
+    embedded_elf_ = std::move(elf).value();
+    symbols_.add(*embedded_elf_);
+  }
 }
 
 void CodeObject::add_symbols() {
   symbols_.add(elf_);
   if (debug_elf_) symbols_.add(*debug_elf_);
+  const bool whole = elf_.section(".symtab") != nullptr || (debug_elf_ && debug_elf_->section(".symtab") != nullptr);
+  if (!whole) add_embedded_symbols();
   symbols_.add_plt(elf_);
   symbols_.finish();
   go_ = objects::GoFunctions::open(elf_);
@@ -88,9 +90,19 @@ void CodeObject::open_debug_info() {
   debug_info_opened_ = true;
   const bool own = elf_.has_debug_info();
   if (!own && !(debug_elf_ && debug_elf_->has_debug_info())) return;
-  const base::Bytes image = own ? image_ : debug_file_->bytes();
-  source_cache_.emplace(cache_, elf_, own ? elf_ : *debug_elf_);
-  debug_info_ = objects::DebugInfo::open(image, source_cache_->stored());
+  const ElfFile& elf = own ? elf_ : *debug_elf_;
+  const base::Bytes image = own ? image_ : debug_file_.content->bytes();
+  std::vector<ElfFile> others;
+  if (finder_ != nullptr) {
+    debug_parts_.emplace(*finder_, elf, own ? file_.path : debug_file_.path, file_.path);
+    for (const base::Bytes other : {debug_parts_->alternate(), debug_parts_->package()}) {
+      if (auto parsed = ElfFile::parse(other)) others.push_back(std::move(parsed).value());
+    }
+  }
+  std::vector<const ElfFile*> pointers;
+  for (const ElfFile& other : others) pointers.push_back(&other);
+  source_cache_.emplace(cache_, elf_, elf, pointers);
+  debug_info_ = objects::DebugInfo::open(image, source_cache_->stored(), debug_parts_ ? &*debug_parts_ : nullptr);
 }
 
 std::optional<objects::SymbolTable::Function> CodeObject::function_at(uint64_t address) const {

@@ -13,6 +13,8 @@
 #include "objects/entry_points.h"
 #include "objects/go_functions.h"
 #include "objects/symbol_table.h"
+#include "symbols/debug_parts.h"
+#include "symbols/file_finder.h"
 #include "symbols/source_cache.h"
 
 namespace tephra::symbols {
@@ -21,13 +23,14 @@ namespace tephra::symbols {
 // symbols. One thread at a time.
 class CodeObject {
  public:
-  // Opens the file at `path` if it is the one that ran: the one with `build_id`, or where that is empty, one that is
-  // not plainly another file than `identity`. Null when it is not; `why_not` then says why.
-  static std::unique_ptr<CodeObject> open(const std::string& path, const model::BuildId& build_id,
-                                          const model::FileIdentity& identity, model::Reason& why_not);
+  // Opens the file that ran, as far as `finder`, which must outlive it, finds it. Null when it does not; `why_not` then
+  // says why.
+  static std::unique_ptr<CodeObject> open(FileFinder& finder, const WantedFile& wanted, model::Reason& why_not);
   // A code object in memory, which must outlive it: the vDSO. Null when it has another build id.
   static std::unique_ptr<CodeObject> view(base::Bytes image, const model::BuildId& build_id, model::Reason& why_not);
 
+  // Whether the file was held open since it ran, which proves that it is the one.
+  bool was_kept() const { return file_.kept; }
   const objects::ElfFile& elf() const { return elf_; }
   std::optional<objects::SymbolTable::Function> function_at(uint64_t address) const;
 
@@ -50,13 +53,17 @@ class CodeObject {
  private:
   CodeObject() = default;
   static std::unique_ptr<CodeObject> parse(base::Bytes image, const model::BuildId& build_id, model::Reason& why_not);
-  void add_debug_file(const std::string& path);
+  void add_debug_file(const WantedFile& wanted);
+  void add_embedded_symbols();
   void add_symbols();
   void open_debug_info();
 
+  FileFinder* finder_ = nullptr;  // null: look nowhere else
   base::Bytes image_;
-  std::optional<base::FileContent> file_;
-  std::optional<base::FileContent> debug_file_;
+  FileFinder::Found file_;
+  FileFinder::Found debug_file_;
+  std::string embedded_;  // the ELF file in .gnu_debugdata, unpacked
+  std::optional<objects::ElfFile> embedded_elf_;
   objects::ElfFile elf_;
   std::optional<objects::ElfFile> debug_elf_;
   objects::SymbolTable symbols_;
@@ -65,6 +72,7 @@ class CodeObject {
   std::optional<objects::CallFrames> call_frames_;
   base::DiskCache cache_{""};
   bool debug_info_opened_ = false;
+  std::optional<DebugParts> debug_parts_;  // outlives debug_info_
   std::optional<SourceCache> source_cache_;  // outlives debug_info_
   std::unique_ptr<objects::DebugInfo> debug_info_;
 };

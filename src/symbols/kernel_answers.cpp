@@ -13,6 +13,7 @@
 #include "base/file.h"
 #include "objects/elf_file.h"
 #include "objects/kallsyms.h"
+#include "symbols/kernel_image.h"
 
 namespace tephra::symbols {
 namespace {
@@ -64,8 +65,9 @@ uint64_t lookup_address(const model::Frame& frame) {
 
 class KernelAnswers {
  public:
-  KernelAnswers(const Profile& profile, const std::vector<FrameId>& frames, const RunningKernel& kernel)
-      : profile_(profile), frames_(frames), kernel_(kernel) {
+  KernelAnswers(const Profile& profile, const std::vector<FrameId>& frames, const RunningKernel& kernel,
+                FileFinder* finder)
+      : profile_(profile), frames_(frames), kernel_(kernel), finder_(finder) {
     for (const model::Mapping& mapping : profile.mappings) {
       if (mapping.kind != CodeKind::kKernel) continue;
       recorded_ = mapping;
@@ -75,8 +77,8 @@ class KernelAnswers {
 
   Answers answer() && {
     Kallsyms symbols = read(0);
-    if (symbols.hidden() || !symbols.text_start()) return refuse(Reason::kernel_symbols_hidden);
-    if (!is_recorded_kernel(*symbols.text_start())) return refuse(Reason::kernel_mismatch);
+    if (symbols.hidden() || !symbols.text_start()) return answer_from_image(Reason::kernel_symbols_hidden);
+    if (!is_recorded_kernel(*symbols.text_start())) return answer_from_image(Reason::kernel_mismatch);
     const uint64_t shift = *symbols.text_start() - recorded_.base;
     if (shift != 0) symbols = read(shift);
     for (const FrameId frame : frames_) answer(frame, symbols, shift);
@@ -95,6 +97,27 @@ class KernelAnswers {
     Kallsyms symbols(std::move(wanted));
     read_symbols(kernel_.symbols, symbols);
     return symbols;
+  }
+
+  // The running kernel cannot name them: maybe the file of the recorded one can, all but its modules.
+  Answers answer_from_image(Reason otherwise) {
+    std::optional<KernelImage> image;
+    if (finder_ != nullptr && recorded_.base != 0) {
+      image = KernelImage::find(*finder_, recorded_.build_id, profile_.facts.os_release);
+    }
+    if (!image) return refuse(otherwise);
+    for (const FrameId frame : frames_) {
+      const model::Frame& row = profile_.frames[frame];
+      const bool in_module = profile_.mappings[row.mapping].kind == CodeKind::kKernelModule;
+      if (in_module || row.address < recorded_.base) {
+        answer_unknown(frame, otherwise);
+      } else if (const auto function = image->function_at(lookup_address(row) - recorded_.base)) {
+        answers_.add_named(frame, function->name, function->name, row.address - recorded_.base - function->address);
+      } else {
+        answer_unknown(frame, Reason::no_symbol);
+      }
+    }
+    return std::move(answers_);
   }
 
   bool is_recorded_kernel(uint64_t text_start) const {
@@ -139,14 +162,16 @@ class KernelAnswers {
   const Profile& profile_;
   const std::vector<FrameId>& frames_;
   const RunningKernel& kernel_;
+  FileFinder* finder_;
   model::Mapping recorded_;
   Answers answers_;
 };
 
 }  // namespace
 
-Answers answer_kernel(const Profile& profile, const std::vector<FrameId>& frames, const RunningKernel& kernel) {
-  return KernelAnswers(profile, frames, kernel).answer();
+Answers answer_kernel(const Profile& profile, const std::vector<FrameId>& frames, const RunningKernel& kernel,
+                      FileFinder* finder) {
+  return KernelAnswers(profile, frames, kernel, finder).answer();
 }
 
 }  // namespace tephra::symbols

@@ -5,6 +5,7 @@
 
 #include "model/profile.h"
 #include "symbols/answers.h"
+#include "symbols/file_finder.h"
 
 namespace tephra::symbols {
 
@@ -17,8 +18,9 @@ struct RunningKernel {
 
 // Looks up `frames`, all of the kernel image or of modules, in the symbols of the running kernel, provided that it is
 // the one that was recorded: the same build, or where none is known the same release at the same address. The same
-// build at another address (another boot) is shifted; modules of another boot are not named.
+// build at another address (another boot) is shifted; modules of another boot are not named. Where the running kernel
+// is another one, the file of the recorded one is used if `finder` finds it.
 Answers answer_kernel(const model::Profile& profile, const std::vector<model::FrameId>& frames,
-                      const RunningKernel& kernel = {});
+                      const RunningKernel& kernel = {}, FileFinder* finder = nullptr);
 
 }  // namespace tephra::symbols

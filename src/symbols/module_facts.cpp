@@ -4,7 +4,7 @@
 
 #include "objects/call_frames.h"
 #include "objects/elf_file.h"
-#include "symbols/debug_file.h"
+#include "symbols/file_finder.h"
 
 namespace tephra::symbols {
 namespace {
@@ -28,7 +28,8 @@ bool read_module(base::Bytes file, const std::string& path, ModuleFacts& facts) 
   facts.debug_info = elf->has_debug_info();
   if (has_symbols(*elf, ".dynsym")) facts.names = ModuleFacts::Names::kExportsOnly;
   if (has_symbols(*elf, ".symtab")) facts.names = ModuleFacts::Names::kAll;
-  const auto debug_content = find_debug_file(path, *elf);
+  FileFinder finder;
+  const auto debug_content = finder.find_debug({path, facts.build_id, {}}, *elf).content;
   std::optional<ElfFile> debug;
   if (debug_content) {
     if (auto parsed = ElfFile::parse(debug_content->bytes())) debug = std::move(parsed).value();

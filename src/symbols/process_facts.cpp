@@ -15,7 +15,7 @@
 #include "kernel/process_activity.h"
 #include "kernel/procfs.h"
 #include "kernel/status_text.h"
-#include "symbols/debug_file.h"
+#include "symbols/regular_file.h"
 
 namespace tephra::symbols {
 namespace {

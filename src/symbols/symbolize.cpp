@@ -9,6 +9,7 @@
 #include "base/hash.h"
 #include "base/parallel.h"
 #include "objects/demangle.h"
+#include "symbols/embedded_answers.h"
 #include "symbols/file_answers.h"
 #include "symbols/kernel_answers.h"
 
@@ -73,12 +74,12 @@ struct Batches {
   std::vector<std::pair<MappingId, std::vector<FrameId>>> files;
 };
 
-Batches group(const Profile& profile) {
+Batches group(const Profile& profile, const EmbeddedAnswers& known) {
   Batches batches;
   std::unordered_map<MappingId, size_t> file_index;
   model::for_each_id(profile.frames, [&](FrameId id) {
     const Frame& frame = profile.frames[id];
-    if (id == FrameId{} || frame.function) return;
+    if (id == FrameId{} || frame.function || known.settles(id)) return;
     switch (profile.mappings[frame.mapping].kind) {
       case CodeKind::kKernel:
       case CodeKind::kKernelModule:
@@ -100,21 +101,6 @@ Batches group(const Profile& profile) {
   return batches;
 }
 
-std::vector<Answers> look_up(const Profile& profile, const Options& options) {
-  const Batches batches = group(profile);
-  std::vector<std::function<Answers()>> work;
-  if (!batches.kernel.empty()) work.push_back([&] { return answer_kernel(profile, batches.kernel); });
-  for (const auto& file : batches.files) {
-    work.push_back([&] { return answer_file(profile, file.first, file.second, options); });
-  }
-  if (!batches.without_source.empty()) {
-    work.push_back([&] { return answer_without_source(profile, batches.without_source, options); });
-  }
-  std::vector<Answers> answers(work.size());
-  base::parallel_for(work.size(), [&](size_t index) { answers[index] = work[index](); });
-  return answers;
-}
-
 // Puts the answers into a copy of the profile.
 class Rewriter {
  public:
@@ -127,6 +113,7 @@ class Rewriter {
     out_.samples = profile.samples;
     out_.quality = profile.quality;
     out_.facts = profile.facts;
+    out_.facts.names.reset();
     out_.frames.add(Frame{});
     out_.stacks.add(model::Stack{});
     model::for_each_id(profile.functions, [&](FunctionId id) { functions_.emplace(profile.functions[id], id); });
@@ -223,6 +210,27 @@ class Rewriter {
 };
 
 }  // namespace
+
+std::vector<Answers> look_up(const Profile& profile, const Options& given) {
+  Options options = given;
+  if (!options.finder) options.finder = std::make_shared<FileFinder>();
+  EmbeddedAnswers known(profile, options);
+  const Batches batches = group(profile, known);
+  std::vector<std::function<Answers()>> work;
+  if (!batches.kernel.empty()) {
+    work.push_back([&] { return answer_kernel(profile, batches.kernel, {}, options.finder.get()); });
+  }
+  for (const auto& file : batches.files) {
+    work.push_back([&] { return answer_file(profile, file.first, file.second, options); });
+  }
+  if (!batches.without_source.empty()) {
+    work.push_back([&] { return answer_without_source(profile, batches.without_source, options); });
+  }
+  std::vector<Answers> answers(work.size());
+  base::parallel_for(work.size(), [&](size_t index) { answers[index] = work[index](); });
+  std::move(known).join(answers);
+  return answers;
+}
 
 Profile symbolize(const Profile& profile, const Options& options) {
   return Rewriter(profile).rewrite(look_up(profile, options));

@@ -15,7 +15,7 @@
 #include "objects/run_tool.h"
 #include "objects/symbol_table.h"
 #include "symbols/code_object.h"
-#include "symbols/debug_file.h"
+#include "symbols/file_finder.h"
 #include "symbols/kernel_answers.h"
 #include "symbols/vdso.h"
 
@@ -174,12 +174,13 @@ TEST_F(Symbolize, WithoutABuildIdAReplacedFileIsKnownByItsInode) {
   ASSERT_EQ(::stat(kProgram.c_str(), &info), 0);
   model::FileIdentity identity{uint64_t{major(info.st_dev)} << 32 | minor(info.st_dev), info.st_ino, 0};
   Reason why{};
-  EXPECT_TRUE(CodeObject::open(kProgram, {}, identity, why));
+  FileFinder finder;
+  EXPECT_TRUE(CodeObject::open(finder, {kProgram, {}, identity}, why));
   ++identity.inode;
-  EXPECT_FALSE(CodeObject::open(kProgram, {}, identity, why));
+  EXPECT_FALSE(CodeObject::open(finder, {kProgram, {}, identity}, why));
   EXPECT_EQ(why, Reason::build_id_mismatch);
   ++identity.device;
-  EXPECT_TRUE(CodeObject::open(kProgram, {}, identity, why));
+  EXPECT_TRUE(CodeObject::open(finder, {kProgram, {}, identity}, why));
 }
 
 TEST_F(Symbolize, PipesAndFoldersAreNotRead) {
@@ -238,11 +239,15 @@ TEST_F(Symbolize, DebugFileByBuildId) {
   run_tool(fmt::format("objcopy --only-keep-debug {} {}", kProgram, debug));
   const auto file = base::FileContent::open(kProgram);
   const auto elf = objects::ElfFile::parse(file->bytes());
-  EXPECT_TRUE(find_debug_file(kProgram, *elf, {folder_}).has_value());
-  EXPECT_FALSE(find_debug_file(kProgram, *elf, {folder_ / "elsewhere"}).has_value());
+  const auto found_below = [&](const std::string& root) {
+    FileFinder finder({.debug_roots = {root}});
+    return finder.find_debug({kProgram, build_id_of(kProgram), {}}, *elf).content != nullptr;
+  };
+  EXPECT_TRUE(found_below(folder_));
+  EXPECT_FALSE(found_below(folder_ / "elsewhere"));
   // Another program's debug file under this name.
   run_tool(fmt::format("objcopy --only-keep-debug {} {}", TEPHRA_BINARY_DIR "/programs/spin", debug));
-  EXPECT_FALSE(find_debug_file(kProgram, *elf, {folder_}).has_value());
+  EXPECT_FALSE(found_below(folder_));
 }
 
 TEST_F(Symbolize, FactsFromCallFrames) {
@@ -262,7 +267,8 @@ TEST_F(Symbolize, ThreadsOfTheCLibraryEndAtClone) {
   }
   ASSERT_FALSE(libc.empty());
   Reason why{};
-  const auto object = CodeObject::open(libc, {}, {}, why);
+  FileFinder finder;
+  const auto object = CodeObject::open(finder, {libc, {}, {}}, why);
   ASSERT_TRUE(object);
   const auto address_in_libc = [&](const std::string& name) {
     const auto lines = run_tool_lines(fmt::format("nm -D {} | grep -E ' {}(@.*)?$'", libc, name));
@@ -369,6 +375,37 @@ TEST_F(KernelAnswers, OtherKernelsAreRefused) {
   EXPECT_EQ(name(profile), "kernel_mismatch");
   profile.facts.os_release = "6.1.0";
   EXPECT_EQ(name(profile), "first");
+}
+
+TEST_F(KernelAnswers, TheFileOfTheRecordedKernelNamesIt) {
+  // A program that is linked like a kernel, with one function at a known distance.
+  write("image.c", "int before(int n) { return n + 1; } int wanted(int n) { return n * 3; }");
+  const std::string image = in_folder("vmlinux");
+  run_tool(
+      fmt::format("cd {} && gcc -O1 -fno-pie -nostdlib -static -no-pie -Wl,--build-id,-e,before,-Ttext=0xffffffff81000000 "
+                  "-mcmodel=kernel image.c -o vmlinux 2>&1",
+                  folder_.string()));
+  const auto file = base::FileContent::open(image);
+  ASSERT_TRUE(file);
+  const auto elf = objects::ElfFile::parse(file->bytes());
+  ASSERT_TRUE(elf);
+  const model::BuildId id(elf->build_id());
+  const std::string folder = in_folder(".build-id/" + id.hex().substr(0, 2));
+  std::filesystem::create_directories(folder);
+  std::filesystem::copy(image, folder + "/" + id.hex().substr(2) + ".debug");
+  uint64_t start = UINT64_MAX;
+  for (const auto& segment : elf->segments()) {
+    if ((segment.flags & 1) != 0 && segment.address != 0) start = std::min(start, segment.address);
+  }
+  const uint64_t moved = 0xffffffffa0000000;
+  const uint64_t distance = address_of(image, "wanted") - start;
+  const Profile profile = profile_of("[kernel.kallsyms]", {moved + distance}, CodeKind::kKernel, id, moved);
+  FileFinder finder({.debug_roots = {folder_}});
+  const Answers answers = answer_kernel(profile, {FrameId{1}}, kernel_, &finder);
+  ASSERT_EQ(answers.levels.size(), 1u);
+  EXPECT_EQ(answers.strings[answers.levels[0].name], "wanted");
+  FileFinder elsewhere({.debug_roots = {}});
+  EXPECT_EQ(answer_kernel(profile, {FrameId{1}}, kernel_, &elsewhere).rows[0].reason, Reason::kernel_mismatch);
 }
 
 TEST_F(KernelAnswers, HiddenAndMissingSymbols) {

@@ -2,6 +2,7 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "base/bytes.h"
 #include "base/disk_cache.h"
@@ -15,7 +16,7 @@ namespace tephra::unwind {
 // it is mapped.
 class CompiledTable {
  public:
-  static constexpr uint32_t kVersion = 1;
+  static constexpr uint32_t kVersion = 2;
 
   explicit CompiledTable(objects::FrameRows rows);
   // Nothing where the content is not that of a table: cut, or by others. Every place that a search may go to is inside.
@@ -33,6 +34,7 @@ class CompiledTable {
   explicit CompiledTable(base::DiskCache::Entry entry) : entry_(std::move(entry)) {}
 
   objects::FrameRows rows_;
+  std::vector<uint32_t> block_starts_;
   std::optional<base::DiskCache::Entry> entry_;
   FrameTable table_;
 };

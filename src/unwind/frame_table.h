@@ -14,6 +14,8 @@ struct FrameTable {
   std::span<const tephra_frame_rule> rules;  // rule[] of the blocks are places in it
   uint64_t rows = 0;
   uint64_t unsupported_rows = 0;
+  // Where each block begins, for a search that touches few cache lines; empty: the blocks are searched.
+  std::span<const uint32_t> block_starts = {};
 
   bool empty() const { return rows == 0; }
   // The rule at a file offset; TEPHRA_CFA_NONE's where nothing is described.

@@ -61,7 +61,7 @@ class UnwindTest(RecordTest):
         through = sum(count for stack, count in stacks.items() if function in stack and "main" in stack)
         work = sum(count for stack, count in stacks.items() if ";work" in stack or function in stack)
         self.assertGreater(work, 50, stacks)
-        self.assertGreaterEqual(through / work, least, stacks)
+        self.assertGreaterEqual(through / work, least, str(stacks)[-2000:])
 
     def compile(self, name, compiler, *flags, source=SOURCE, text=None):
         if shutil.which(compiler) is None:
@@ -120,7 +120,7 @@ class Cases(UnwindTest):
         binary = self.compile("fp", "g++", "-fno-omit-frame-pointer", "-mno-omit-leaf-frame-pointer")
         self.assert_complete(self.walk(binary, "memcpy", "600"))
         stacks = {stack: count for stack, count in self.folded().items() if re.search(r"mem(move|cpy)", stack)}
-        right = sum(count for stack, count in stacks.items() if re.search(r"main;case_memcpy;[^;]*mem(move|cpy)[^;]*$", stack))
+        right = sum(count for stack, count in stacks.items() if re.search(r"main;case_memcpy;[^;]*mem(move|cpy)", stack))
         self.assertGreater(right, 100, stacks)
         self.assertGreaterEqual(right / sum(stacks.values()), 0.99, stacks)
 
@@ -215,7 +215,9 @@ class Processes(UnwindTest):
         process = subprocess.Popen([CASES, "lambdas", "5000"])
         self.addCleanup(process.wait)
         self.addCleanup(process.kill)
-        walks = self.walk("-a", "--", "sleep", "1")
+        # What else runs here may be more than the machine can copy the stacks of.
+        self.record("--call-graph", "bpf", *RATE, "-a", "--", "sleep", "1")
+        walks = Walks(self.data)
         of_it = [s for s in walks.walked if s.pid == process.pid]
         self.assertGreater(len(of_it), 100, walks)
         self.assertGreaterEqual(sum(s.walk_end == 1 for s in of_it) / len(of_it), 0.99, walks)
@@ -311,12 +313,12 @@ class Choice(RecordTest):
         result = run(self.as_nobody(TEPHRA, "record", "-g", "-o", self.data, CASES, "recursion", "300"))
         self.assertIn("stacks are copied", result.stderr)
         self.assertIn("keeps no frame pointers", result.stderr)
-        self.assertIn("CAP_BPF", result.stderr)
+        self.assertIn("cap_bpf", result.stderr)
 
     def test_a_user_without_rights_gets_frame_pointers_where_they_are_kept(self):
         result = run(self.as_nobody(TEPHRA, "record", "-g", "-o", self.data, program("spin"), "300"))
         self.assertIn("stacks are taken by frame pointers", result.stderr)
-        self.assertIn("CAP_BPF", result.stderr)
+        self.assertIn("cap_bpf", result.stderr)
 
     def test_asked_for_by_name_it_is_an_error_to_go_without(self):
         result = run(self.as_nobody(TEPHRA, "record", "--call-graph", "bpf", "-o", self.data, "true"))

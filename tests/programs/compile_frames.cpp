@@ -10,7 +10,7 @@
 
 #include "base/file.h"
 #include "base/json_writer.h"
-#include "symbols/debug_file.h"
+#include "symbols/regular_file.h"
 #include "unwind/compiled_table.h"
 #include "unwind/frame_check_for_tests.h"
 

@@ -66,7 +66,7 @@ void set_cfa(Dwarf_Frame* frame, tephra_frame_rule& rule) {
     if (rule.cfa == TEPHRA_CFA_REGISTER) rule.cfa_register = static_cast<unsigned char>(number);
   } else if (count == 2 && ops[1].atom == DW_OP_deref && number == kFramePointer) {
     rule.cfa = TEPHRA_CFA_AT_FP;
-  } else if (number == kStackPointer && count == 8 && ops[1].atom == DW_OP_breg16 && ops[2].atom == DW_OP_lit15) {
+  } else if (number == kStackPointer && count == 9 && ops[1].atom == DW_OP_breg16 && ops[2].atom == DW_OP_lit15) {
     rule.cfa = TEPHRA_CFA_PLT;
     rule.cfa_offset2 = ops[4].atom - DW_OP_lit0;
   }

@@ -10,6 +10,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <new>
@@ -48,9 +50,11 @@ void Child::wait_until_ready() const {
 __attribute__((noinline)) void note_stack(OwnStack& stack) {
   void* frames[OwnStack::kMost];
   const int count = ::backtrace(frames, OwnStack::kMost);
-  // The first is our own.
-  for (int i = 1; i < count; ++i) stack.frames[i - 1] = frames[i];
-  stack.count = count - 1;
+  // The first are our own, and under a sanitizer those of its backtrace().
+  int first = 0;
+  while (first < count && frames[first] != __builtin_return_address(0)) ++first;
+  std::copy(frames + first, frames + count, stack.frames);
+  stack.count = count - first;
   stack.tid = static_cast<int>(::syscall(SYS_gettid));
 }
 
@@ -66,7 +70,10 @@ base::Result<uint32_t> Teller::table_of(const std::string& path) {
   return table;
 }
 
-base::Status Teller::tell(pid_t pid) {
+base::Status Teller::tell(pid_t pid) { return tell(pid, SIZE_MAX); }
+base::Status Teller::tell_first_mapping(pid_t pid) { return tell(pid, 1); }
+
+base::Status Teller::tell(pid_t pid, size_t most) {
   last_.clear();
   std::istringstream lines(kernel::maps_text(pid));
   for (std::string line; std::getline(lines, line);) {
@@ -78,6 +85,7 @@ base::Status Teller::tell(pid_t pid) {
     }
     if (map->path != "[vsyscall]") last_.push_back(mapping);
   }
+  last_.resize(std::min(last_.size(), most));
   const auto stat = base::read_small_file("/proc/" + std::to_string(pid) + "/stat");
   if (!stat.ok()) return stat.error();
   std::istringstream fields(stat->substr(stat->rfind(')') + 2));

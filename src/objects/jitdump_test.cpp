@@ -1,0 +1,157 @@
+#include "objects/jitdump.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "base/file.h"
+
+namespace tephra::objects {
+namespace {
+
+// Numbers in one of the byte orders.
+class Writer {
+ public:
+  explicit Writer(bool swapped) : swapped_(swapped) {}
+  Writer& u32(uint32_t value) { return put(swapped_ ? __builtin_bswap32(value) : value); }
+  Writer& u64(uint64_t value) { return put(swapped_ ? __builtin_bswap64(value) : value); }
+  Writer& text(std::string_view text) {
+    bytes.append(text);
+    return *this;
+  }
+  Writer& record(uint32_t id, uint64_t time, const Writer& body) {
+    return u32(id).u32(static_cast<uint32_t>(16 + body.bytes.size())).u64(time).text(body.bytes);
+  }
+  std::string bytes;
+
+ private:
+  template <class T>
+  Writer& put(T value) {
+    bytes.append(reinterpret_cast<const char*>(&value), sizeof value);
+    return *this;
+  }
+  bool swapped_;
+};
+
+std::string made_up(bool swapped) {
+  Writer file(swapped);
+  file.u32(0x4A695444).u32(1).u32(40).u32(62).u32(0).u32(7).u64(99).u64(0);
+  Writer lines(swapped);
+  lines.u64(0x1000).u64(2).u64(0x1040).u32(5).u32(0).text({"a.js\0", 5});
+  lines.u64(0x1044).u32(6).u32(0).text({"\xff\0", 2});
+  file.record(2, 100, lines);
+  Writer unwinding(swapped);
+  unwinding.u64(8).u64(4).u64(0).text("12345678");
+  file.record(4, 100, unwinding);
+  Writer load(swapped);
+  load.u32(7).u32(8).u64(0x1000).u64(0x1000).u64(4).u64(1).text({"foo bar\0", 8}).text("CODE");
+  file.record(0, 101, load);
+  Writer move(swapped);
+  move.u32(7).u32(8).u64(0).u64(0x1000).u64(0x2000).u64(4).u64(1);
+  file.record(1, 102, move);
+  file.record(9, 103, Writer(swapped));
+  file.record(3, 104, Writer(swapped));
+  return file.bytes;
+}
+
+std::vector<JitdumpRecord> records_of(std::string_view file, bool swapped) {
+  JitdumpReader reader(base::as_bytes(file.substr(40)), swapped);
+  std::vector<JitdumpRecord> records;
+  for (JitdumpRecord record; reader.next(record);) records.push_back(record);
+  return records;
+}
+
+TEST(Jitdump, ReadsEveryRecordInBothByteOrders) {
+  for (const bool swapped : {false, true}) {
+    const std::string file = made_up(swapped);
+    const auto header = jitdump_header(base::as_bytes(file));
+    ASSERT_TRUE(header);
+    EXPECT_EQ(header->swapped, swapped);
+    EXPECT_EQ(header->pid, 7);
+    const auto records = records_of(file, swapped);
+    ASSERT_EQ(records.size(), 6u);
+    JitdumpLines lines(records[0].lines, records[0].count, swapped);
+    JitdumpLine line;
+    ASSERT_TRUE(lines.next(line) && lines.next(line));
+    EXPECT_EQ(line.address, 0x1044u);
+    EXPECT_EQ(line.line, 6u);
+    EXPECT_EQ(line.file, "a.js");
+    EXPECT_FALSE(lines.next(line));
+    EXPECT_EQ(base::as_text(records[1].unwinding), "12345678");
+    EXPECT_EQ(records[2].name, "foo bar");
+    EXPECT_EQ(base::as_text(records[2].code), "CODE");
+    EXPECT_EQ(records[2].time, 101u);
+    EXPECT_EQ(records[3].old_address, 0x1000u);
+    EXPECT_EQ(records[3].address, 0x2000u);
+    EXPECT_EQ(records[5].kind, JitdumpRecord::Kind::kClose);
+  }
+}
+
+TEST(Jitdump, ACutFileEndsWithItsLastWholeRecord) {
+  const std::string file = made_up(false);
+  const size_t whole = records_of(file, false).size();
+  size_t before = 0;
+  for (size_t size = 40; size <= file.size(); ++size) {
+    const size_t count = records_of(std::string_view(file).substr(0, size), false).size();
+    EXPECT_GE(count, before);
+    before = count;
+  }
+  EXPECT_EQ(before, whole);
+  EXPECT_FALSE(jitdump_header(base::as_bytes(file).first(39)));
+}
+
+TEST(Jitdump, ARecordOfNoSizeIsTheEnd) {
+  JitdumpReader reader(base::as_bytes(std::string_view("\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0", 16)), false);
+  JitdumpRecord record;
+  EXPECT_FALSE(reader.next(record));
+  EXPECT_TRUE(reader.damaged());
+}
+
+TEST(Jitdump, CodeCanBeLeftOut) {
+  const std::string file = made_up(true);
+  std::string stored;
+  for (const JitdumpRecord& record : records_of(file, true)) append_without_code(record, true, stored);
+  EXPECT_EQ(stored.size(), file.size() - 40 - 4);
+  const auto records = records_of(std::string(40, 'x') + stored, true);
+  ASSERT_EQ(records.size(), 6u);
+  EXPECT_EQ(records[2].name, "foo bar");
+  EXPECT_EQ(records[2].size, 4u);
+  EXPECT_TRUE(records[2].code.empty());
+}
+
+// Counts that other readers gave for files of real runtimes.
+TEST(Jitdump, ReadsFilesOfRealRuntimes) {
+  const char* given = std::getenv("TEPHRA_FIXTURES");
+  const std::string folder = std::string(given != nullptr ? given : "../shared/fixtures") + "/jitdump/";
+  if (!std::filesystem::exists(folder)) GTEST_SKIP() << "no fixtures at " << folder;
+  struct Expected {
+    const char* name;
+    size_t loads;
+    size_t debug_infos;
+    size_t unwindings;
+  };
+  for (const Expected& expected :
+       {Expected{"parca-dev-testdata/dotnet.dump", 1106, 0, 0}, Expected{"parca-dev-testdata/julia.dump", 21, 13, 0},
+        Expected{"parca-dev-testdata/nodejs.dump", 1740, 16, 1740},
+        Expected{"parca-dev-testdata/jitlink.dump", 3, 3, 1},
+        Expected{"DataDog-ddprof/jit-simple-julia.dump", 13, 8, 0}}) {
+    const auto content = base::FileContent::open(folder + expected.name);
+    ASSERT_TRUE(content) << expected.name;
+    ASSERT_TRUE(jitdump_header(content->bytes())) << expected.name;
+    const auto records = records_of(base::as_text(content->bytes()), false);
+    const auto count = [&](JitdumpRecord::Kind kind) {
+      return static_cast<size_t>(std::count_if(records.begin(), records.end(),
+                                               [&](const JitdumpRecord& record) { return record.kind == kind; }));
+    };
+    EXPECT_EQ(count(JitdumpRecord::Kind::kLoad), expected.loads) << expected.name;
+    EXPECT_EQ(count(JitdumpRecord::Kind::kDebugInfo), expected.debug_infos) << expected.name;
+    EXPECT_EQ(count(JitdumpRecord::Kind::kUnwindingInfo), expected.unwindings) << expected.name;
+  }
+}
+
+}  // namespace
+}  // namespace tephra::objects

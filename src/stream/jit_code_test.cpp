@@ -1,0 +1,165 @@
+#include "stream/jit_code.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "stream/jit_log.h"
+#include "stream/jit_reader.h"
+
+namespace tephra::stream {
+namespace {
+
+JitBatch map_batch(std::string_view text, uint64_t earliest, uint64_t latest) {
+  JitBatch batch{.kind = JitBatch::Kind::kPerfMap, .pid = 1, .earliest = earliest, .latest = latest};
+  batch.content = base::as_bytes(text);
+  return batch;
+}
+
+void load_all(JitCode& code, const std::vector<JitBatch>& batches) {
+  model::Quality quality;
+  for (const JitChange& change : read_jit_batches(batches, true, code, quality)) change.apply(code);
+}
+
+std::string name_at(const JitCode& code, int32_t pid, uint64_t moment, uint64_t address) {
+  const auto found = code.find(code.view(pid, moment).value, address);
+  if (found.doubtful) return "?";
+  return found.function == nullptr ? "" : std::string(found.function->name);
+}
+
+TEST(JitCode, AnAddressUsedAgainHasTheNameOfItsMoment) {
+  JitCode code;
+  load_all(code, {map_batch("100 10 a\n", 0, 5), map_batch("108 10 b\n", 20, 30)});
+  code.seal();
+  EXPECT_EQ(name_at(code, 1, 0, 0x100), "a");
+  EXPECT_EQ(name_at(code, 1, 19, 0x10f), "a");
+  EXPECT_EQ(name_at(code, 1, 20, 0x10f), "?") << "written between 20 and 30";
+  EXPECT_EQ(name_at(code, 1, 20, 0x110), "b") << "nothing else was there";
+  EXPECT_EQ(name_at(code, 1, 30, 0x10f), "b");
+  EXPECT_EQ(name_at(code, 1, 40, 0x107), "a") << "what was not overwritten stays";
+  EXPECT_EQ(name_at(code, 1, 40, 0x118), "");
+  EXPECT_EQ(name_at(code, 2, 40, 0x100), "");
+}
+
+TEST(JitCode, LaterLinesOfOneBatchWin) {
+  JitCode code;
+  load_all(code, {map_batch("100 10 a\n100 10 b\n100 10 b\n", 7, 7)});
+  code.seal();
+  EXPECT_EQ(name_at(code, 1, 7, 0x100), "b");
+  EXPECT_EQ(name_at(code, 1, 6, 0x100), "");
+}
+
+TEST(JitCode, TheSameAgainIsNoChange) {
+  JitCode code;
+  load_all(code, {map_batch("100 10 a\n", 0, 5), map_batch("100 10 a\n", 5, 10)});
+  code.seal();
+  EXPECT_EQ(name_at(code, 1, 7, 0x100), "a");
+  EXPECT_EQ(code.view(1, 6).value, code.view(1, 100).value);
+}
+
+TEST(JitCode, ChildrenHaveWhatTheirParentHadAndNewProgramsNothing) {
+  JitCode code;
+  load_all(code, {map_batch("100 10 a\n", 0, 0)});
+  code.fork(2, 1, 10);
+  load_all(code, {map_batch("100 10 b\n", 20, 20)});
+  code.fork(3, 2, 25);
+  code.exec(2, 30);
+  JitBatch own = map_batch("200 10 c\n", 40, 40);
+  own.pid = 3;
+  load_all(code, {own});
+  code.seal();
+  EXPECT_EQ(name_at(code, 2, 9, 0x100), "");
+  EXPECT_EQ(name_at(code, 2, 29, 0x100), "a");
+  EXPECT_EQ(name_at(code, 2, 30, 0x100), "");
+  EXPECT_EQ(name_at(code, 1, 30, 0x100), "b");
+  EXPECT_EQ(name_at(code, 3, 30, 0x100), "a");
+  EXPECT_EQ(name_at(code, 3, 41, 0x100), "a");
+  EXPECT_EQ(name_at(code, 3, 41, 0x200), "c");
+}
+
+// A jitdump record of a load or, with `index` alone, a move.
+std::string load_record(uint64_t time, uint64_t address, uint64_t index, std::string_view name) {
+  std::string out;
+  const auto put = [&](auto value) { out.append(reinterpret_cast<const char*>(&value), sizeof value); };
+  put(uint32_t{0});
+  put(static_cast<uint32_t>(16 + 8 + 32 + name.size() + 1));
+  put(time);
+  put(uint64_t{0});
+  for (const uint64_t value : {address, address, uint64_t{0x10}, index}) put(value);
+  out += name;
+  out += '\0';
+  return out;
+}
+std::string move_record(uint64_t time, uint64_t from, uint64_t to, uint64_t index) {
+  std::string out;
+  const auto put = [&](auto value) { out.append(reinterpret_cast<const char*>(&value), sizeof value); };
+  put(uint32_t{1});
+  put(uint32_t{16 + 8 + 40});
+  for (const uint64_t value : {time, uint64_t{0}, uint64_t{0}, from, to, uint64_t{0x10}, index}) put(value);
+  return out;
+}
+
+TEST(JitCode, JitdumpsKnowTheirMomentsAndMoves) {
+  JitCode code;
+  const std::string records =
+      load_record(30, 0x100, 2, "b") + load_record(10, 0x100, 1, "a") + move_record(25, 0x100, 0x300, 1);
+  JitBatch batch{.kind = JitBatch::Kind::kJitdump, .pid = 1};
+  batch.content = base::as_bytes(records);
+  load_all(code, {batch, map_batch("100 10 of_the_map\n400 10 m\n", 0, 50)});
+  code.seal();
+  EXPECT_EQ(name_at(code, 1, 5, 0x100), "of_the_map");
+  EXPECT_EQ(name_at(code, 1, 10, 0x100), "a");
+  EXPECT_EQ(name_at(code, 1, 26, 0x300), "a");
+  EXPECT_EQ(name_at(code, 1, 24, 0x300), "");
+  EXPECT_EQ(name_at(code, 1, 30, 0x100), "b");
+  EXPECT_EQ(name_at(code, 1, 30, 0x400), "m");
+}
+
+TEST(JitCode, TimesOfAnotherClockLeaveDoubtAboutWhatWasUsedTwice) {
+  JitCode code;
+  model::Quality quality;
+  const std::string records =
+      load_record(10, 0x100, 1, "a") + load_record(30, 0x100, 2, "b") + load_record(30, 0x200, 3, "c");
+  JitBatch batch{.kind = JitBatch::Kind::kJitdump, .pid = 1};
+  batch.content = base::as_bytes(records);
+  for (const JitChange& change : read_jit_batches(std::span(&batch, 1), false, code, quality)) change.apply(code);
+  code.seal();
+  EXPECT_EQ(name_at(code, 1, 1000, 0x100), "?");
+  EXPECT_EQ(name_at(code, 1, 1000, 0x200), "c");
+}
+
+TEST(JitCode, FindsEveryPieceOfManyAtOneAddress) {
+  JitCode code;
+  std::vector<std::string> texts;
+  std::vector<JitBatch> batches;
+  for (uint64_t i = 0; i < 2000; ++i) texts.push_back("100 10 f" + std::to_string(i) + "\n");
+  for (uint64_t i = 0; i < texts.size(); ++i) batches.push_back(map_batch(texts[i], i * 10, i * 10));
+  load_all(code, batches);
+  code.seal();
+  for (uint64_t i = 0; i < texts.size(); ++i) EXPECT_EQ(name_at(code, 1, i * 10 + 5, 0x10f), "f" + std::to_string(i));
+}
+
+TEST(JitLog, ReadsWhatWasWritten) {
+  JitLogWriter writer;
+  ASSERT_TRUE(writer.add(map_batch("100 10 a\n", 3, 4)));
+  JitBatch dump{.kind = JitBatch::Kind::kJitdump, .pid = -5, .source = 9, .unproven = true, .swapped = true};
+  dump.other_clock = true;
+  ASSERT_TRUE(writer.add(dump));
+  const auto section = writer.section();
+  ASSERT_TRUE(section);
+  const JitLog log = read_jit_log(base::as_bytes(*section));
+  EXPECT_FALSE(log.damaged);
+  ASSERT_EQ(log.batches.size(), 2u);
+  EXPECT_EQ(base::as_text(log.batches[0].content), "100 10 a\n");
+  EXPECT_EQ(log.batches[0].earliest, 3u);
+  EXPECT_EQ(log.batches[0].latest, 4u);
+  EXPECT_TRUE(log.batches[1].unproven && log.batches[1].swapped && log.batches[1].other_clock);
+  EXPECT_EQ(log.batches[1].source, 9u);
+  for (size_t size = 1; size < section->size(); ++size) {
+    (void)read_jit_log(base::as_bytes(*section).first(size));
+  }
+  EXPECT_TRUE(read_jit_log(base::as_bytes("nothing of ours")).damaged);
+}
+
+}  // namespace
+}  // namespace tephra::stream

@@ -1,0 +1,116 @@
+#include "symbols/file_finder.h"
+
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include <fmt/format.h>
+
+#include "objects/run_tool.h"
+#include "symbols/regular_file.h"
+
+namespace tephra::symbols {
+namespace {
+
+using model::Reason;
+
+const std::string kProgram = TEPHRA_BINARY_DIR "/programs/nested_inlines";
+const std::string kOther = TEPHRA_BINARY_DIR "/programs/spin";
+
+model::BuildId build_id_of(const std::string& path) {
+  const auto file = base::FileContent::open(path);
+  return model::BuildId(objects::ElfFile::parse(file->bytes())->build_id());
+}
+
+class FileFinderTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    folder_ = std::filesystem::temp_directory_path() / fmt::format("tephra-finder-{}", ::getpid());
+    std::filesystem::remove_all(folder_);
+    std::filesystem::create_directories(folder_);
+  }
+  void TearDown() override { std::filesystem::remove_all(folder_); }
+
+  std::string put(const std::string& from, const std::string& name) const {
+    const std::filesystem::path to = folder_ / name;
+    std::filesystem::create_directories(to.parent_path());
+    std::filesystem::copy(from, to);
+    return to;
+  }
+
+  std::filesystem::path folder_;
+};
+
+TEST_F(FileFinderTest, ByPathIfTheBuildIdIsTheSame) {
+  FileFinder finder;
+  const auto found = finder.find_code({kProgram, build_id_of(kProgram), {}});
+  ASSERT_TRUE(found.content);
+  EXPECT_EQ(found.path, kProgram);
+  const auto other = finder.find_code({kProgram, build_id_of(kOther), {}});
+  EXPECT_FALSE(other.content);
+  EXPECT_EQ(other.why_not, Reason::build_id_mismatch);
+  ASSERT_EQ(finder.refusals().size(), 1u);
+  EXPECT_EQ(finder.refusals()[0], fmt::format("{}: not used: its build id is {}, wanted is {}", kProgram,
+                                              build_id_of(kProgram).hex(), build_id_of(kOther).hex()));
+  EXPECT_EQ(finder.find_code({folder_ / "absent", build_id_of(kOther), {}}).why_not, Reason::file_missing);
+}
+
+TEST_F(FileFinderTest, BelowASymfs) {
+  put(kOther, "sys/opt/program");
+  FileFinder finder({.symfs = folder_ / "sys"});
+  EXPECT_EQ(finder.find_code({"/opt/program", build_id_of(kOther), {}}).path, folder_ / "sys/opt/program");
+  // Without a build id, this machine's own file proves nothing about the other machine's.
+  EXPECT_EQ(finder.find_code({"/opt/program", {}, {}}).path, folder_ / "sys/opt/program");
+  EXPECT_FALSE(finder.find_code({kProgram, {}, {}}).content);
+  EXPECT_EQ(finder.find_code({kProgram, build_id_of(kProgram), {}}).path, kProgram);
+}
+
+TEST_F(FileFinderTest, AWrongCandidateDoesNotHideARightOne) {
+  const model::BuildId wanted = build_id_of(kOther);
+  put(kProgram, "first/program");
+  const std::string right = put(kOther, "second/program");
+  FileFinder finder({.binary_folders = {folder_ / "first", folder_ / "second"}});
+  EXPECT_EQ(finder.find_code({"/gone/program", wanted, {}}).path, right);
+  EXPECT_EQ(finder.refusals().size(), 1u);
+}
+
+TEST_F(FileFinderTest, AnswersAreRemembered) {
+  const std::string path = put(kOther, "program");
+  FileFinder finder;
+  const auto first = finder.find_code({path, build_id_of(kOther), {}});
+  std::filesystem::remove(path);
+  EXPECT_EQ(finder.find_code({path, build_id_of(kOther), {}}).content, first.content);
+}
+
+TEST_F(FileFinderTest, OnlyRegularFilesOfPlausibleSizeAreOpened) {
+  const std::string pipe = folder_ / "pipe";
+  ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
+  for (const std::string& path : {pipe, std::string("/dev/zero"), std::string("/dev/null")}) {
+    const auto file = open_regular(path);
+    ASSERT_FALSE(file) << path;
+    EXPECT_TRUE(is_refusal(file.error())) << path;
+  }
+  EXPECT_FALSE(is_refusal(open_regular(folder_ / "absent").error()));
+  EXPECT_FALSE(open_regular(folder_));
+  const std::string sparse = folder_ / "sparse";
+  std::ofstream(sparse) << "x";
+  std::filesystem::resize_file(sparse, uint64_t{100} << 30);
+  EXPECT_TRUE(is_refusal(open_regular(sparse).error()));
+}
+
+// Headers of a sparse file claim what the file does not hold.
+TEST_F(FileFinderTest, ASparseElfFileDoesNoHarm) {
+  const std::string path = put(kOther, "sparse");
+  std::filesystem::resize_file(path, uint64_t{30} << 30);
+  const auto file = open_regular(path);
+  ASSERT_TRUE(file);
+  EXPECT_TRUE(objects::ElfFile::parse(file->bytes()));
+  FileFinder finder;
+  EXPECT_TRUE(finder.find_code({path, build_id_of(kOther), {}}).content);
+}
+
+}  // namespace
+}  // namespace tephra::symbols

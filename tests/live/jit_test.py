@@ -1,0 +1,259 @@
+"""Names of generated code: real Node, Java and Python processes, and a program that uses one address twice."""
+
+import glob
+import os
+import re
+import shutil
+import subprocess
+import time
+import unittest
+
+from support import LiveTest, program, run
+
+MADE = program("generated_code")
+
+NODE_SCRIPT = """
+const fs = require('fs');
+function spinInScript(n) { let s = 0; for (let i = 0; i < n; i++) s += Math.sqrt(i) * i % 7; return s; }
+function askTheKernel(n) { for (let i = 0; i < n; i++) fs.statSync('/proc/self/status'); }
+const end = Date.now() + Number(process.argv[2]);
+let total = 0;
+while (Date.now() < end) { total += spinInScript(100000); askTheKernel(500); }
+console.log(total);
+"""
+
+JAVA_PROGRAM = """
+public class Busy {
+  static long spinInJava(int n) { long s = 0; for (int i = 0; i < n; i++) s += (i * 31L) % 17; return s; }
+  public static void main(String[] words) {
+    long end = System.currentTimeMillis() + Long.parseLong(words[0]);
+    long total = 0;
+    while (System.currentTimeMillis() < end) {
+      total += spinInJava(200000);
+      for (int i = 0; i < 50; i++) if (new java.io.File("/proc/self/status").exists()) total++;
+    }
+    System.out.println(total);
+  }
+}
+"""
+
+
+def samples_with(counts, *texts):
+    return sum(count for stack, count in counts.items() if all(text in stack for text in texts))
+
+
+class JitTest(LiveTest):
+    def setUp(self):
+        super().setUp()
+        before = set(glob.glob("/tmp/perf-*.map"))
+        self.addCleanup(lambda: self.remove_maps(set(glob.glob("/tmp/perf-*.map")) - before))
+
+    def remove_maps(self, paths):
+        for path in paths:
+            if os.path.lexists(path) and not os.path.isdir(path):
+                os.unlink(path)
+
+    def record(self, *words, name="out.data"):
+        data = self.path(name)
+        self.tephra("record", "-q", "-g", "-F", "997", "-o", data, *words)
+        return data
+
+    def stacks(self, data):
+        """Folded stacks, read where none of the files that named the code are left."""
+        for path in glob.glob("/tmp/perf-*.map") + glob.glob(self.path("*.dump")):
+            if os.stat(path).st_uid == os.geteuid():
+                os.unlink(path)
+        return self.folded("--kernel", data)
+
+    def need(self, tool):
+        if shutil.which(tool) is None:
+            self.skipTest(f"{tool} is not installed")
+
+
+class AddressUsedTwice(JitTest):
+    def check(self, mode, doubt):
+        counts = self.stacks(self.record("--", MADE, mode, "1500"))
+        first, second = samples_with(counts, "run_first"), samples_with(counts, "run_second")
+        self.assertGreater(first, 100)
+        self.assertGreater(second, 100)
+        self.assertEqual(samples_with(counts, "run_first", "second_made"), 0, counts)
+        self.assertEqual(samples_with(counts, "run_second", "first_made"), 0, counts)
+        self.assertGreater(samples_with(counts, "run_first", "first_made"), 0 if doubt else first * 0.95)
+        self.assertGreater(samples_with(counts, "run_second", "second_made"), 0 if doubt else second * 0.95)
+
+    def test_a_perf_map_names_each_by_its_time_and_marks_what_it_cannot_tell(self):
+        self.check("map", True)
+
+    def test_a_jitdump_names_every_sample(self):
+        self.check("dump", False)
+
+    def test_a_jitdump_is_preferred_to_a_map(self):
+        self.check("both", False)
+
+    def test_lines_of_a_jitdump(self):
+        data = self.record("--", MADE, "dump", "500")
+        self.stacks(data)
+        report = self.tephra("report", "-q", "-g", "none", "--sort", "srcline", data).stdout
+        self.assertIn("made.src:11", report)
+        self.assertIn("made.src:22", report)
+
+    def test_a_recording_of_perf_uses_the_map_that_is_there_and_says_so(self):
+        self.need_perf()
+        data = self.perf_record("-F", "499", "-g", "--", MADE, "map", "500")
+        counts = self.folded(data)
+        self.assertGreater(samples_with(counts, "second_made"), 50)
+        verdict = self.tephra("report", "-v", data).stderr
+        self.assertIn("jit_map_unproven", verdict)
+
+
+class HostileFiles(JitTest):
+    """In place of a map there is something else: the recorder neither waits nor fails nor takes it for a map."""
+
+    def spoil(self, make):
+        code = ("import mmap,os,sys,time; m=mmap.mmap(-1, 4096, prot=7, flags=mmap.MAP_PRIVATE|mmap.MAP_ANON); "
+                "end=time.time()+1\nwhile time.time()<end: pass")
+        python = shutil.which("python3")
+        process = subprocess.Popen([python, "-c", code])
+        self.addCleanup(process.wait)
+        self.addCleanup(process.kill)
+        path = f"/tmp/perf-{process.pid}.map"
+        self.addCleanup(lambda: os.path.isdir(path) and os.rmdir(path))
+        self.addCleanup(lambda: os.path.lexists(path) and not os.path.isdir(path) and os.unlink(path))
+        make(path)
+        begun = time.time()
+        data = self.path("out.data")
+        self.tephra("record", "-q", "-g", "-o", data, "-p", str(process.pid), "--duration", "1", timeout=30)
+        self.assertLess(time.time() - begun, 20)
+        return data
+
+    def test_a_fifo(self):
+        self.spoil(os.mkfifo)
+
+    def test_a_device(self):
+        self.need_root()
+        self.spoil(lambda path: os.mknod(path, 0o20666, os.makedev(1, 5)))
+
+    def test_a_folder(self):
+        self.spoil(os.mkdir)
+
+    def test_a_link(self):
+        self.spoil(lambda path: os.symlink("/etc/passwd", path))
+
+    def test_a_hundred_gigabytes_of_nothing(self):
+        def make(path):
+            with open(path, "w") as file:
+                file.truncate(100 << 30)
+        data = self.spoil(make)
+        self.assertLess(os.path.getsize(data), 16 << 20)
+
+
+class Node(JitTest):
+    def script(self):
+        self.need("node")
+        path = self.path("busy.js")
+        with open(path, "w") as file:
+            file.write(NODE_SCRIPT)
+        return path
+
+    def check(self, data):
+        counts = self.stacks(data)
+        self.assertGreater(samples_with(counts, "spinInScript"), 50)
+        mixed = samples_with(counts, "node::Start", "askTheKernel", "_[k]")
+        self.assertGreater(mixed, 0, "native, generated and kernel frames in one stack")
+        verdict = self.tephra("report", "-v", data).stderr
+        self.assertNotIn("jit_map_unproven", verdict)
+
+    def test_a_perf_map(self):
+        self.check(self.record("--", "node", "--perf-basic-prof", "--interpreted-frames-native-stack", self.script(),
+                               "1500"))
+
+    def test_a_program_that_ends_at_once(self):
+        data = self.record("--", "node", "--perf-basic-prof", "--interpreted-frames-native-stack", self.script(), "100")
+        self.assertGreater(samples_with(self.stacks(data), "spinInScript"), 5)
+
+    def test_a_jitdump(self):
+        data = self.record("--", "node", "--perf-prof", "--interpreted-frames-native-stack", self.script(), "1500")
+        self.check(data)
+        report = self.tephra("report", "-q", "-g", "none", "--sort", "srcline", data).stdout
+        self.assertIn("busy.js:3", report)
+
+
+class Java(JitTest):
+    def classes(self):
+        self.need("java")
+        self.need("javac")
+        with open(self.path("Busy.java"), "w") as file:
+            file.write(JAVA_PROGRAM)
+        done = run(["javac", self.path("Busy.java")])
+        if done.returncode != 0:
+            self.skipTest("javac does not work: " + done.stderr[-200:])
+        version = run(["java", "-version"]).stderr
+        if int(re.search(r'version "(\d+)', version)[1]) < 17:
+            self.skipTest("Compiler.perfmap needs Java 17: " + version.splitlines()[0])
+
+    def java(self, *words, milliseconds):
+        return ["java", "-XX:+PreserveFramePointer", *words, "-cp", self.folder, "Busy", str(milliseconds)]
+
+    def start(self, *words):
+        process = subprocess.Popen(self.java(*words, milliseconds=60000), stdout=subprocess.PIPE,
+                                   stderr=subprocess.STDOUT, text=True)
+        self.addCleanup(process.communicate)
+        self.addCleanup(process.kill)
+        time.sleep(1.5)
+        return process
+
+    def test_a_program_of_ours(self):
+        self.classes()
+        data = self.record("--", *self.java(milliseconds=4000))
+        counts = self.stacks(data)
+        self.assertGreater(samples_with(counts, "JavaMain", "Busy.spinInJava"), 100)
+        self.assertGreater(samples_with(counts, "Interpreter", "_[k]"), 0, "native, generated and kernel in one stack")
+
+    def test_a_process_that_runs(self):
+        self.classes()
+        process = self.start()
+        counts = self.stacks(self.record("-p", str(process.pid), "--duration", "2"))
+        self.assertGreater(samples_with(counts, "Busy.spinInJava"), 100)
+
+    def test_not_asked_when_told_not_to(self):
+        self.classes()
+        process = self.start()
+        data = self.record("--no-java-perfmap", "-p", str(process.pid), "--duration", "1")
+        self.assertFalse(os.path.exists(f"/tmp/perf-{process.pid}.map"))
+        self.assertEqual(samples_with(self.stacks(data), "spinInJava"), 0)
+
+    def test_a_machine_that_does_not_want_to_be_attached_to_is_left_alone(self):
+        self.classes()
+        for words in (["-XX:+DisableAttachMechanism"], ["-Xrs", "-XX:+DisableAttachMechanism"], ["-XX:-UsePerfData"]):
+            process = self.start(*words)
+            self.record("-p", str(process.pid), "--duration", "1.5")
+            self.assertIsNone(process.poll(), words)
+            process.kill()
+            output = process.stdout.read()
+            self.assertNotIn("Full thread dump", output, words)
+
+
+class Python(JitTest):
+    def interpreter(self, oldest):
+        found = [shutil.which(f"python3.{minor}") for minor in range(oldest, 20)]
+        found += sorted(glob.glob(os.path.expanduser("~/.pyenv/versions/3.*/bin/python3")))
+        for path in filter(None, found):
+            version = run([path, "-c", "import sys; print(sys.version_info[1])"])
+            if version.returncode == 0 and int(version.stdout) >= oldest:
+                return path
+        return self.skipTest(f"no Python of 3.{oldest} or later")
+
+    def test_trampolines(self):
+        python = self.interpreter(12)
+        script = self.path("busy.py")
+        with open(script, "w") as file:
+            file.write("import time\ndef spin_in_python():\n  return sum(i * i for i in range(20000))\n"
+                       "end = time.time() + 1.5\nwhile time.time() < end: spin_in_python()\n")
+        counts = self.stacks(self.record("--", python, "-X", "perf", script))
+        if samples_with(counts, "_PyEval_EvalFrameDefault;_PyEval") == 0 and samples_with(counts, "py::") == 0:
+            self.skipTest("this Python keeps no frame pointers, so no stack reaches a trampoline")
+        self.assertGreater(samples_with(counts, "py::spin_in_python"), 0)
+
+
+if __name__ == "__main__":
+    unittest.main()
