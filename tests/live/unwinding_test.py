@@ -11,7 +11,9 @@ from support import FIXTURES, PROGRAMS, ROOT, LiveTest, program, run
 
 SOURCE = os.path.join(ROOT, "tests", "programs", "unwinding.cpp")
 COMPARE = os.path.join(PROGRAMS, "compare_unwinders")
-PERF = ["perf", "record", "-q", "-N", "-e", "cpu-clock", "-F", "997"]
+# A period below the slices of time that a busy machine gives: the clock begins anew with each.
+CLOCK = ["-e", "cpu-clock", "-c", "250000"]
+PERF = ["perf", "record", "-q", "-N", "-m", "4M", *CLOCK]
 FLAGS = ["-std=c++20", "-O2", "-g", "-fomit-frame-pointer", "-fno-optimize-sibling-calls", "-w"]
 VARIANTS = {
     "gcc": ["g++"],
@@ -96,18 +98,19 @@ class Unwinding(LiveTest):
         for name, words in VARIANTS.items():
             with self.subTest(variant=name):
                 path = self.compiled(name, *words)
-                data = self.recorded(path, "all", "1.5", *([] if "static" in name else [self.plugin()]))
+                data = self.recorded(path, "all", "0.8", *([] if "static" in name else [self.plugin()]))
                 self.assert_whole(data)
                 self.assert_agrees(data)
 
     def test_as_perf_unwinds(self):
-        """Address by address, where perf's stack is whole too. perf prints callers one byte back."""
-        data = self.recorded(self.compiled("gcc", "g++"), "all", "1.5", self.plugin())
+        """Address by address; perf prints callers one byte back, and ends in clone3 while a thread is made."""
+        data = self.recorded(self.compiled("gcc", "g++"), "all", "0.8", self.plugin())
         theirs = self.chains(run(["perf", "script", "--no-inline", "-F", "ip", "-i", data]).stdout)
         ours = self.chains(self.tephra("script", "-q", "--no-inline", "-F", "ip", "-i", data).stdout)
         self.assertEqual(len(ours), len(theirs))
-        same = sum(len(a) == len(b) and all(x - y in (0, 1) for x, y in zip(a, b)) for a, b in zip(ours, theirs))
-        self.assertGreaterEqual(same, 0.97 * len(ours), "perf and tephra differ in too many stacks")
+        alike = [(len(a), len(b)) for a, b in zip(ours, theirs) if all(x - y in (0, 1) for x, y in zip(a, b))]
+        self.assertGreaterEqual(sum(a >= b for a, b in alike), 0.99 * len(ours), "perf and tephra part")
+        self.assertGreaterEqual(sum(a == b for a, b in alike), 0.9 * len(ours), "perf and tephra differ in length")
 
     @staticmethod
     def chains(text):
@@ -130,7 +133,7 @@ class Unwinding(LiveTest):
             "realigned": ["realigned", "burn"],
         }.items():
             with self.subTest(shape=shape):
-                data = self.recorded(path, shape, "0.6")
+                data = self.recorded(path, shape, "0.3")
                 found, having = self.stacks_through(data, *functions)
                 # Exceptions burn in two places, and run destructors while they pass.
                 least = 0.2 if shape == "exceptions" else 0.98
@@ -138,7 +141,7 @@ class Unwinding(LiveTest):
                 self.assertGreaterEqual(found, least * having)
 
     def test_the_caller_of_memcpy_is_there(self):
-        data = self.recorded(self.compiled("gcc", "g++"), "memcpy", "0.6")
+        data = self.recorded(self.compiled("gcc", "g++"), "memcpy", "0.3")
         stacks = self.folded("--no-inline", "-i", data)
         copying = {stack: n for stack, n in stacks.items() if re.search(r"mem(cpy|move)[^;]*$", stack)}
         self.assertGreater(sum(copying.values()), 20, stacks)
@@ -146,7 +149,7 @@ class Unwinding(LiveTest):
         self.assertEqual(direct, sum(copying.values()), copying)
 
     def test_through_signal_handlers(self):
-        data = self.recorded(self.compiled("gcc", "g++"), "signals", "1")
+        data = self.recorded(self.compiled("gcc", "g++"), "signals", "0.5")
         stacks = self.folded("--no-inline", "-i", data)
         handled = {stack: n for stack, n in stacks.items() if ";handles" in stack}
         self.assertGreater(sum(handled.values()), 20, stacks)
@@ -154,7 +157,7 @@ class Unwinding(LiveTest):
         self.assertGreaterEqual(through, 0.95 * sum(handled.values()), handled)
 
     def test_a_copy_that_is_too_small_says_so(self):
-        data = self.recorded(self.compiled("gcc", "g++"), "recursion", "0.6", size=1024)
+        data = self.recorded(self.compiled("gcc", "g++"), "recursion", "0.3", size=1024)
         verdict = self.verdict(data)
         self.assertLess(verdict["stacks_rooted"], 0.5)
         self.assertGreater(verdict["reasons"]["stack_copy_too_short"], 20)
@@ -165,7 +168,7 @@ class Unwinding(LiveTest):
     def test_a_file_that_is_gone_says_so(self):
         path = self.path("gone")
         shutil.copy(self.compiled("gcc", "g++"), path)
-        data = self.recorded(path, "recursion", "0.5")
+        data = self.recorded(path, "recursion", "0.3")
         os.unlink(path)
         # Its table may be in the cache, by its build id, and would serve.
         verdict = self.verdict(data, env=dict(os.environ, TEPHRA_NO_CACHE="1"))
@@ -174,15 +177,15 @@ class Unwinding(LiveTest):
 
     def test_our_own_recordings(self):
         data = self.path("own.data")
-        self.tephra("record", "-q", "-e", "cpu-clock", "-F", "997", "--call-graph", "dwarf,16384", "-o", data,
-                    self.compiled("clang", "clang++-14"), "all", "1")
+        self.tephra("record", "-q", *CLOCK, "--call-graph", "dwarf,16384", "-o", data,
+                    self.compiled("clang", "clang++-14"), "all", "0.6")
         self.assert_whole(data)
         self.assert_agrees(data)
 
     def test_python(self):
         python = shutil.which("python3")
         text = ("import json, re, time\ndef f(n): return n if n < 2 else f(n - 1) + f(n - 2)\n"
-                "while time.process_time() < 1: f(12); re.sub('[ab]+c', 'x', 'abc' * 200); json.dumps([1] * 500)")
+                "while time.process_time() < 0.6: f(12); re.sub('[ab]+c', 'x', 'abc' * 200); json.dumps([1] * 500)")
         data = self.recorded(python, "-c", text, size=32768)
         self.assert_whole(data)
         self.assert_agrees(data)
@@ -190,7 +193,7 @@ class Unwinding(LiveTest):
     def test_node(self):
         if shutil.which("node") is None:
             self.skipTest("node is not installed")
-        text = "function f(n){return n<2?n:f(n-1)+f(n-2)};let s=0;while(process.cpuUsage().user<1.5e6)s+=f(20);"
+        text = "function f(n){return n<2?n:f(n-1)+f(n-2)};let s=0;while(process.cpuUsage().user<0.8e6)s+=f(20);"
         data = self.recorded("node", "--interpreted-frames-native-stack", "-e", text, size=32768)
         self.assertGreaterEqual(self.verdict(data)["stacks_rooted"], 0.97, self.verdict(data))
 
