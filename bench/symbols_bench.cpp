@@ -78,6 +78,7 @@ int main(int argc, char** argv) {
   if (!info) return 1;
   std::vector<objects::DebugInfo::Level> levels;
   size_t level_count = 0;
+  info->prepare(addresses);
   for (const uint64_t address : addresses) {
     info->find(address, levels);
     level_count += levels.size();

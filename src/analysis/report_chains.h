@@ -81,8 +81,8 @@ class ChainBuilder {
   const Options options_;
   std::vector<Part> samples_;         // of the context; by key once settled
   std::vector<Part> outermost_rows_;  // those that no row of their key is below, by key
-  StackWeights all_;  // of the context
-  StackWeights own_;  // of the samples that fell in the row at hand
+  StackWeights all_;                  // of the context
+  StackWeights own_;                  // of the samples that fell in the row at hand
 };
 
 }  // namespace tephra::analysis

@@ -32,13 +32,14 @@ const volatile bool also_raw = false;
 
 /* A process is asked for once in so long, and at once when it runs another program or has other mappings than when it
  * was asked for: programs map their libraries one by one. When some memory of it is not known, samples are left to perf
- * for a while, in which its mappings may come. If they do not change, there is nothing to wait for. */
+ * for a while, in which its mappings may come. If they do not change then, there is nothing to wait for the next time. */
 #define ASK_AGAIN_NS 250000000ULL
 #define WAIT_FOR_ANSWER_NS 100000000ULL
 #define ASKED_PLACES 4096
 
 struct asked_place {
   __u64 time;
+  __u64 wait_until;
   __u64 start_stack; /* of the program that it ran then */
   __u32 pid;
   __u32 first; /* where its mappings were then; ~0: they were not known */
@@ -114,17 +115,18 @@ static __always_inline bool wait_for(struct tephra_walk_totals* total, struct ta
   __u64 start_stack = task->mm->start_stack;
   __u32 at = pid % ASKED_PLACES;
   struct asked_place* place = bpf_map_lookup_elem(&asked, &at);
+  bool asked_before;
   if (!place) return true;
-  if (place->pid != pid || place->start_stack != start_stack || place->first != first ||
-      now - place->time >= ASK_AGAIN_NS) {
+  asked_before = place->pid == pid && place->start_stack == start_stack && place->first == first;
+  if (!asked_before || now - place->time >= ASK_AGAIN_NS) {
     place->pid = pid;
     place->start_stack = start_stack;
     place->time = now;
+    place->wait_until = asked_before ? 0 : now + WAIT_FOR_ANSWER_NS;
     place->first = first;
     ask_for(total, pid, tid, address);
-    return true;
   }
-  return now - place->time < WAIT_FOR_ANSWER_NS;
+  return now < place->wait_until;
 }
 
 static __always_inline bool may_copy(void) {

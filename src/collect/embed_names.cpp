@@ -72,9 +72,13 @@ base::Status store(int fd, uint64_t entry, uint64_t end, const std::string& sect
 
 stream::EmbeddedSection look_up(const stream::Recording& recording, const symbols::KeptFiles& files,
                                 const EmbedSettings& settings) {
-  symbols::FileFinder finder({.kept = &files});
+  // Nobody waits for a server at the end of a recording.
+  symbols::FinderOptions where = symbols::FinderOptions::from_environment();
+  where.debuginfod = false;
+  where.kept = &files;
+  const auto finder = std::make_shared<symbols::FileFinder>(where);
   const base::DiskCache cache = base::DiskCache::of_user();
-  unwind::TableStore tables(finder, cache);
+  unwind::TableStore tables(*finder, cache);
   unwind::OfflineUnwinder unwinder(tables);
   stream::WalkKeeper walks(unwinder);
   stream::BuildOptions build;
@@ -82,17 +86,14 @@ stream::EmbeddedSection look_up(const stream::Recording& recording, const symbol
   build.unwinder = &walks;
   const model::Profile profile = stream::build_profile(recording, build);
   symbols::Options options;
-  options.kept = &files;
+  options.finder = finder;
   options.cache = cache;
   options.inlines = settings.inlines;
-  options.inlines_until = Clock::now();
-  if (settings.inlines) {
-    *options.inlines_until +=
-        std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(settings.inline_seconds));
-  }
+  options.lines_until = Clock::now() + std::chrono::duration_cast<Clock::duration>(
+                                           std::chrono::duration<double>(settings.inline_seconds));
   stream::EmbeddedSection section;
   section.names = symbols::embed(profile, symbols::look_up(profile, options));
-  section.names.inlines_cut = !settings.inlines || Clock::now() >= *options.inlines_until;
+  section.names.inlines_cut = !settings.inlines || Clock::now() >= *options.lines_until;
   section.walks = std::move(walks).take();
   return section;
 }

@@ -64,11 +64,14 @@ class Redactor {
     const Function& row = in_.functions[id];
     const std::string_view name = in_.text(row.name);
     const std::string_view symbol = in_.text(row.system_name);
-    Function out{out_.strings.add(name), out_.strings.add(symbol), row.named};
-    if (!stays && row.named) {
-      out.name = out_.strings.add(redaction_.function(name));
-      out.system_name = out.name;
-    } else if (!stays) {
+    // Nothing that does not stay may get into the table of texts.
+    Function out{.named = row.named};
+    if (stays) {
+      out.name = out_.strings.add(name);
+      out.system_name = out_.strings.add(symbol);
+    } else if (row.named) {
+      out.name = out.system_name = out_.strings.add(redaction_.function(name));
+    } else {
       out.name = out_.strings.add(redaction_.stand_in(name));
     }
     return at->second = out_.functions.add(out);

@@ -112,13 +112,13 @@ bool GoFunctions::read_header(const ElfFile& elf, Bytes table, uint64_t table_ad
   const uint64_t row_size = layout_ == Layout::k1_16 ? 2 * pointer_size_ : 8;
   if (!reader.ok() || count_ == 0 || count_ > kMostFunctions || (count_ + 1) * row_size > functions_.size())
     return false;
-  // Where the program is position-independent, the linker has left the address to a relocation.
-  if (layout_ != Layout::k1_16 && text_start_ == 0) text_start_ = word_at(elf, text_field).value_or(0);
-  if (layout_ != Layout::k1_16 && text_start_ == 0) {
-    const ElfFile::Section* text = elf.section(".text");
-    text_start_ = text != nullptr ? text->address : 0;
-  }
+  if (layout_ == Layout::k1_16) return true;
+  // Where the program is position-independent, the linker has left the address to a relocation; newer releases have
+  // none here at all.
+  if (text_start_ == 0) text_start_ = word_at(elf, text_field).value_or(0);
   find_call_trees(elf, table_address);
+  const ElfFile::Section* text = elf.section(".text");
+  if (text_start_ == 0 && text != nullptr) text_start_ = text->address;
   return true;
 }
 
@@ -314,13 +314,14 @@ void GoFunctions::find_by_parent_place(const Entry& entry, uint64_t address,
 // (runtime.firstmoduledata), a word of which points to the table. Its words, as far as needed here, are the same in all
 // releases but for two that were added in between.
 void GoFunctions::find_call_trees(const ElfFile& elf, uint64_t table_address) {
-  if (layout_ == Layout::k1_16) return;
   constexpr uint64_t kTextWord = 22;
   const uint64_t tree_word = layout_ == Layout::k1_18 ? 38 : 40;
   const auto check = [&](uint64_t address) {
     const auto text = word_at(elf, address + kTextWord * pointer_size_);
     const auto trees = word_at(elf, address + tree_word * pointer_size_);
-    if (!text || *text != text_start_ || !trees || elf.bytes_at(*trees).empty()) return false;
+    if (!text || *text == 0 || (text_start_ != 0 && *text != text_start_)) return false;
+    if (!trees || elf.bytes_at(*trees).empty()) return false;
+    text_start_ = *text;
     call_trees_ = *trees;
     return true;
   };

@@ -311,13 +311,15 @@ class SectionParser {
     std::vector<uint64_t> addresses;
     uint64_t last = 0;
     for (uint64_t left = reader.count(2); left > 0 && reader.ok(); --left) {
-      const auto end = reader.small<uint8_t>();
+      // One of a later version tells us nothing.
+      const uint64_t told = reader.number();
+      const auto end = told <= TEPHRA_WALK_COPY_END ? static_cast<tephra_walk_end>(told) : TEPHRA_WALK_NOT_TOLD;
       addresses.clear();
       for (uint64_t more = reader.count(1); more > 0 && reader.ok(); --more) {
         last = reader.step(last);
         addresses.push_back(last);
       }
-      section_.walks.add_chain(addresses, static_cast<tephra_walk_end>(end));
+      section_.walks.add_chain(addresses, end);
     }
   }
 

@@ -366,6 +366,21 @@ void add_costs(const RecorderFacts& recorder, model::RecordingFacts& facts) {
   }
 }
 
+// Where the file's pages hold copies of stacks, mapping them twice costs as much as the walks: between the passes they
+// stay, unless that is too much.
+constexpr size_t kMostBytesKept = size_t{1} << 30;
+
+BuildOptions first_pass(const Recording& recording, const BuildOptions& options) {
+  BuildOptions first = options;
+  size_t size = 0;
+  for (const base::Bytes part : recording.records) size += part.size();
+  const bool copies = std::any_of(recording.events.begin(), recording.events.end(), [](const RecordedEvent& event) {
+    return event.layout.sample_type & PERF_SAMPLE_STACK_USER;
+  });
+  if (copies && options.unwinder != nullptr && size <= kMostBytesKept) first.done_with = nullptr;
+  return first;
+}
+
 }  // namespace
 
 model::Profile build_profile(const Recording& recording, const BuildOptions& given) {
@@ -375,7 +390,7 @@ model::Profile build_profile(const Recording& recording, const BuildOptions& giv
   model::ProfileAssembler assembler;
   const Decoder decoder(recording);
   assembler.facts() = recording.facts;
-  const SideBand side_band = read_side_band(recording, decoder, assembler, options);
+  const SideBand side_band = read_side_band(recording, decoder, assembler, first_pass(recording, options));
   assembler.quality() = side_band.quality;
   ReadCounts counts;
   const Job job{recording, options, decoder, side_band, assembler.so_far()};

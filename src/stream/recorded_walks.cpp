@@ -13,8 +13,8 @@ uint32_t RecordedWalks::add_chain(std::span<const uint64_t> addresses, tephra_wa
 
 void RecordedWalks::finish() {
   std::ranges::stable_sort(walks_, {}, &Walk::position);
-  const auto rest = std::ranges::unique(walks_, {}, &Walk::position);
-  walks_.erase(rest.begin(), rest.end());
+  const auto same = [](const Walk& a, const Walk& b) { return a.position == b.position; };
+  walks_.erase(std::unique(walks_.begin(), walks_.end(), same), walks_.end());
 }
 
 RecordedWalks::Chain RecordedWalks::chain(uint32_t number) const {

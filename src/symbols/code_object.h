@@ -29,6 +29,8 @@ class CodeObject {
   // A code object in memory, which must outlive it: the vDSO. Null when it has another build id.
   static std::unique_ptr<CodeObject> view(base::Bytes image, const model::BuildId& build_id, model::Reason& why_not);
 
+  // Whether the file was held open since it ran, which proves that it is the one.
+  bool was_kept() const { return file_.kept; }
   const objects::ElfFile& elf() const { return elf_; }
   // Whether the file was held open since it ran, so that it cannot be another one.
   bool was_kept() const { return file_.kept; }

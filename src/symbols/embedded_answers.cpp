@@ -101,9 +101,8 @@ void EmbeddedAnswers::add(const Profile& profile, FrameId frame, const EmbeddedN
   }
   for (uint32_t i = 0; i < levels; ++i) {
     const EmbeddedNames::Level& level = names_->levels[row.first_level + i];
-    // Without the inlined functions, the line is still that of the address.
-    const EmbeddedNames::Level& place =
-        i + 1 == levels ? names_->levels[row.first_level + std::max(row.level_count, 1u) - 1] : level;
+    // Without inlined functions the one that holds the code has the line of the instruction.
+    const EmbeddedNames::Level& place = names_->levels[row.first_level + (options_.inlines ? i : row.level_count - 1)];
     answers_.levels.push_back({shown(level, mapping, row.named),
                                answers_.strings.add(names_->strings[level.system_name]),
                                answers_.strings.add(names_->strings[place.file]), place.line, row.named});

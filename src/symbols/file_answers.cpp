@@ -38,13 +38,13 @@ class FileAnswers {
     unproven_ = mapping.kind == model::CodeKind::kFile && mapping.build_id.empty();
     if (mapping.kind != model::CodeKind::kVdso) {
       object_ = CodeObject::open(*options.finder, {path_, mapping.build_id, mapping.file}, refusal_);
-      if (object_ && object_->was_kept()) unproven_ = false;
     } else if (mapping.build_id.empty() && !is_of_this_host(profile.facts)) {
       refusal_ = Reason::build_id_mismatch;
     } else {
       object_ = CodeObject::view(own_vdso(), mapping.build_id, refusal_);
     }
     if (object_) object_->keep_sources_in(options.cache);
+    if (object_ && object_->was_kept()) unproven_ = false;
   }
 
   // Answers all of them. Debug information is read for all at once, since that uses all processors.
@@ -83,7 +83,7 @@ class FileAnswers {
 
  private:
   bool wants_source() const {
-    return !options_.inlines_until || std::chrono::steady_clock::now() < *options_.inlines_until;
+    return !options_.lines_until || std::chrono::steady_clock::now() < *options_.lines_until;
   }
 
   // Where to look an address up: a return address belongs to the call before it, which may be the last instruction of
@@ -123,8 +123,8 @@ class FileAnswers {
                              static_cast<uint32_t>(symbol_offset)});
     if (model::is_entry_name(levels_.front().function)) answers_.rows.back().facts |= model::kOutermost;
     for (const auto& level : levels_) {
-      answers_.levels.push_back({answers_.strings.add(shown(level.function)), answers_.strings.add(level.function),
-                                 answers_.strings.add(level.file), level.line, true});
+      const Name name = name_of(level.function);
+      answers_.levels.push_back({name.shown, name.symbol, text_of(level.file), level.line, true});
     }
     return true;
   }
@@ -139,14 +139,28 @@ class FileAnswers {
     answers_.add_unknown(frame, fmt::format("[unknown] {}+{:#x}", file_name_, offset), reason);
   }
 
-  // Demangled once per symbol.
-  const std::string& shown(std::string_view symbol) {
-    const auto [at, fresh] = shown_.try_emplace(symbol);
-    if (fresh) {
-      const auto parameters = options_.full_names ? objects::Parameters::kShow : objects::Parameters::kLeaveOut;
-      at->second = options_.demangle ? objects::demangle(symbol, parameters) : std::string(symbol);
-    }
+  struct Name {
+    model::StringId shown;
+    model::StringId symbol;
+  };
+
+  // Names stay where they are while the file is open, so that each is known by its place: most come again and again.
+  Name name_of(std::string_view symbol) {
+    const auto [at, fresh] = names_.try_emplace(symbol.data());
+    if (fresh) at->second = {answers_.strings.add(shown(symbol)), answers_.strings.add(symbol)};
     return at->second;
+  }
+
+  model::StringId text_of(std::string_view text) {
+    if (text.empty()) return {};
+    const auto [at, fresh] = texts_.try_emplace(text.data());
+    if (fresh) at->second = answers_.strings.add(text);
+    return at->second;
+  }
+
+  std::string shown(std::string_view symbol) const {
+    const auto parameters = options_.full_names ? objects::Parameters::kShow : objects::Parameters::kLeaveOut;
+    return options_.demangle ? objects::demangle(symbol, parameters) : std::string(symbol);
   }
 
   const Profile& profile_;
@@ -156,7 +170,8 @@ class FileAnswers {
   bool unproven_ = false;  // the file may be another than the one that ran
   std::unique_ptr<CodeObject> object_;
   Reason refusal_ = Reason::file_missing;
-  std::unordered_map<std::string_view, std::string> shown_;
+  std::unordered_map<const char*, Name> names_;
+  std::unordered_map<const char*, model::StringId> texts_;
   std::vector<objects::DebugInfo::Level> levels_;  // of the frame at hand
   Answers answers_;
 };

@@ -269,9 +269,9 @@ FileFinder::Found FileFinder::State::find_unproven(const WantedFile& file) {
 
 FileFinder::Found FileFinder::State::find_code(const WantedFile& file) {
   if (options.kept != nullptr) {
-    auto kept = options.kept->open(file.build_id, file.identity);
-    if (kept && is_proven(kept->bytes(), file.build_id)) {
-      Found answer = found(std::move(*kept), file.path);
+    auto content = options.kept->open(file.build_id, file.identity);
+    if (content && is_proven(content->bytes(), file.build_id)) {
+      Found answer = found(std::move(*content), file.path);
       answer.kept = true;
       return answer;
     }

@@ -20,14 +20,14 @@ struct WantedFile {
   model::FileIdentity identity;
 };
 
+class KeptFiles;
+
 // What arrived so far of a file that a server sends; `total` is 0 while unknown. An empty name: the request ended.
 struct FetchProgress {
   std::string_view file;
   uint64_t got = 0;
   uint64_t total = 0;
 };
-
-class KeptFiles;
 
 // Where to look for files, beside the path itself.
 struct FinderOptions {
@@ -58,7 +58,7 @@ class FileFinder {
     std::shared_ptr<const base::FileContent> content;  // null: not found
     std::string path;                                  // where it was found
     model::Reason why_not{};                           // when it was not found
-    bool kept = false;                                 // held open since it ran
+    bool kept = false;                                 // one of FinderOptions::kept: it is the file that ran
   };
   // The file that ran.
   Found find_code(const WantedFile& file);

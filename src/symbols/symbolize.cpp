@@ -213,7 +213,7 @@ class Rewriter {
 
 std::vector<Answers> look_up(const Profile& profile, const Options& given) {
   Options options = given;
-  if (!options.finder) options.finder = std::make_shared<FileFinder>(FinderOptions{.kept = options.kept});
+  if (!options.finder) options.finder = std::make_shared<FileFinder>();
   EmbeddedAnswers known(profile, options);
   const Batches batches = group(profile, known);
   std::vector<std::function<Answers()>> work;

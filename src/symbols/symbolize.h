@@ -13,8 +13,6 @@
 
 namespace tephra::symbols {
 
-class KeptFiles;
-
 struct Options {
   bool inlines = true;  // add the frames of inlined functions
   bool demangle = true;
@@ -22,8 +20,7 @@ struct Options {
   bool exact_unknown = false;          // name an unknown frame by its exact address, not by the start of its function
   std::shared_ptr<FileFinder> finder;  // where files are found; null: one of its own, which knows `kept` alone
   base::DiskCache cache{""};           // where what was read of debug information is kept for the next time
-  const KeptFiles* kept = nullptr;     // files held open since they ran; they come before those of the same name
-  std::optional<std::chrono::steady_clock::time_point> inlines_until;  // then no more inlined functions and lines
+  std::optional<std::chrono::steady_clock::time_point> lines_until;  // then no more inlined functions and lines
 };
 
 // Names every frame of `profile`: returns a profile whose frames have functions, source lines and facts from call-frame

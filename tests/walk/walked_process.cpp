@@ -50,9 +50,11 @@ void Child::wait_until_ready() const {
 __attribute__((noinline)) void note_stack(OwnStack& stack) {
   void* frames[OwnStack::kMost];
   const int count = ::backtrace(frames, OwnStack::kMost);
-  // The first is our own.
-  for (int i = 1; i < count; ++i) stack.frames[i - 1] = frames[i];
-  stack.count = count - 1;
+  // The first are our own, and under a sanitizer those of its backtrace().
+  int first = 0;
+  while (first < count && frames[first] != __builtin_return_address(0)) ++first;
+  std::copy(frames + first, frames + count, stack.frames);
+  stack.count = count - first;
   stack.tid = static_cast<int>(::syscall(SYS_gettid));
 }
 
