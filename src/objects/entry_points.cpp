@@ -8,6 +8,9 @@
 namespace tephra::objects {
 namespace {
 
+// A sparse file can claim any size; libraries export some ten thousand names.
+constexpr size_t kMostSymbolBytes = size_t{64} << 20;
+
 constexpr uint64_t kLargestScan = 16 << 10;  // functions scanned here are a few hundred bytes
 
 bool starts_threads(std::string_view name) {
@@ -73,7 +76,8 @@ EntryPoints::EntryPoints(const ElfFile& elf, const CallFrames& frames) {
     if (section.type != SHT_DYNSYM) continue;
     const ElfFile::Section* names = elf.section_at(section.link);
     if (names == nullptr) continue;
-    for (size_t at = 0; at + sizeof(Elf64_Sym) <= section.content.size(); at += sizeof(Elf64_Sym)) {
+    const size_t end = std::min(section.content.size(), kMostSymbolBytes);
+    for (size_t at = 0; at + sizeof(Elf64_Sym) <= end; at += sizeof(Elf64_Sym)) {
       const auto symbol = base::load<Elf64_Sym>(section.content.data() + at);
       if (symbol.st_shndx == SHN_UNDEF || ELF64_ST_TYPE(symbol.st_info) != STT_FUNC) continue;
       const std::string_view name = symbol_name(names->content, symbol.st_name);

@@ -16,6 +16,13 @@ namespace {
 
 using base::Bytes;
 
+// Tables are read from end to end, and a sparse file can claim any size: many times what the largest programs have.
+constexpr size_t kMostSymbolBytes = size_t{256} << 20;
+constexpr size_t kMostRelocationBytes = size_t{64} << 20;
+constexpr size_t kMostStubBytes = size_t{64} << 20;
+
+Bytes at_most(Bytes bytes, size_t size) { return bytes.first(std::min(bytes.size(), size)); }
+
 // How far to look back for a symbol that encloses an address; bounds the work on a hostile table.
 constexpr size_t kMostEnclosing = 256;
 // Symbols at one address that are compared; more than any library has.
@@ -88,8 +95,9 @@ std::vector<Relocation> read_relocations(const ElfFile& elf, const ElfFile::Sect
   const bool with_addend = section.type == SHT_RELA;
   const size_t size = elf.is_64bit() ? (with_addend ? sizeof(Elf64_Rela) : sizeof(Elf64_Rel))
                                      : (with_addend ? sizeof(Elf32_Rela) : sizeof(Elf32_Rel));
-  for (size_t at = 0; at + size <= section.content.size(); at += size) {
-    const std::byte* entry = section.content.data() + at;
+  const Bytes content = at_most(section.content, kMostRelocationBytes);
+  for (size_t at = 0; at + size <= content.size(); at += size) {
+    const std::byte* entry = content.data() + at;
     if (elf.is_64bit()) {
       relocations.push_back(with_addend ? to_relocation<Elf64_Rela>(entry, true)
                                         : to_relocation<Elf64_Rel>(entry, true));
@@ -167,7 +175,7 @@ void SymbolTable::add_section(const ElfFile& elf, const ElfFile::Section& symbol
   const auto* strings_section = elf.section_at(symbols.link);
   if (strings_section == nullptr) return;
   const Bytes strings = whole_strings(strings_section->content);
-  for_each_symbol(elf, symbols.content, [&](const RawSymbol& symbol) {
+  for_each_symbol(elf, at_most(symbols.content, kMostSymbolBytes), [&](const RawSymbol& symbol) {
     if (!is_function(symbol, elf.section_at(symbol.section)) || symbol.name >= strings.size()) return;
     const char* name = reinterpret_cast<const char*>(strings.data()) + symbol.name;
     if (*name == '\0') return;
@@ -183,10 +191,11 @@ void SymbolTable::add_plt(const ElfFile& elf) {
     if (!lazy && section.name != ".plt.sec" && section.name != ".plt.got") continue;
     if (!names) names.emplace(elf);
     const uint64_t entry_size = section.entry_size >= 4 && section.entry_size <= 64 ? section.entry_size : 16;
-    for (uint64_t at = 0; at + entry_size <= section.content.size(); at += entry_size) {
+    const Bytes stubs = at_most(section.content, kMostStubBytes);
+    for (uint64_t at = 0; at + entry_size <= stubs.size(); at += entry_size) {
       const uint64_t address = section.address + at;
       const auto slot =
-          elf.machine() == EM_X86_64 ? slot_of_stub(section.content.subspan(at, entry_size), address) : std::nullopt;
+          elf.machine() == EM_X86_64 ? slot_of_stub(stubs.subspan(at, entry_size), address) : std::nullopt;
       const std::string* name = slot ? names->of_slot(*slot) : nullptr;
       // The first entry of a lazy table is the common tail; a stub that only pushes its index comes in their order.
       if (name == nullptr && lazy && at > 0) name = names->in_order(at / entry_size - 1);

@@ -166,6 +166,18 @@ void expect_same(const std::string& plain_path, const std::string& variant_path,
   EXPECT_GT(names.size(), 20u);
 }
 
+TEST_F(DebugVariants, LambdasHaveTheTypesOfTheirParameters) {
+  const std::string program = build("g++", "-g", "plain");
+  Answers answers(program);
+  ASSERT_TRUE(answers.opened());
+  const Code code = text_of(program);
+  std::set<std::string> names;
+  for (uint64_t address = code.begin; address < code.end; ++address) {
+    for (const Line& line : answers.at(address)) names.insert(line.function);
+  }
+  EXPECT_TRUE(names.contains("filtered::{lambda(int const&, long)#1}::operator()"));
+}
+
 TEST_F(DebugVariants, ThePlainFileIsThatOfASecondReader) {
   // Not binutils' addr2line, whose release in Debian 12 takes wrong file names for DWARF 5.
   if (!has_tool("llvm-addr2line-14")) GTEST_SKIP() << "llvm-addr2line-14 is not installed";
