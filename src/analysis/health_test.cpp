@@ -33,6 +33,7 @@ MachineFacts good_machine() {
   facts.lockdown = "none";
   facts.kernel_addresses = true;
   facts.btf = true;
+  facts.stack_walks = kernel::granted();
   facts.tracefs = {.in_kernel = true, .mounted_at = "/sys/kernel/tracing", .readable = true};
   facts.clock = {.source = "tsc", .available = {"tsc", "hpet"}};
   facts.limits = {.open_files = 1024, .open_files_most = 1 << 20, .locked_bytes = 8 << 20};
@@ -63,6 +64,7 @@ MachineFacts for_plain_user(long paranoid) {
   facts.events.cycles_count = facts.events.cycles.works;
   facts.events.kernel = from(2);
   facts.events.every_process = from(1);
+  facts.stack_walks = kernel::refused(EPERM);
   for (auto* rows : {&facts.bpf.programs, &facts.bpf.features}) {
     for (auto& row : *rows) row.trial = kernel::refused(EPERM);
   }
@@ -310,8 +312,8 @@ symbols::ProcessFacts good_process() {
 }
 
 void expect_problem(const symbols::ProcessFacts& facts, std::string_view topic, std::string_view what,
-                    std::string_view fix) {
-  const auto findings = judge_process(facts, good_machine());
+                    std::string_view fix, const MachineFacts& machine = good_machine()) {
+  const auto findings = judge_process(facts, machine);
   check_form(findings);
   const auto matches = [&](const Finding& finding) {
     return finding.topic == topic && finding.level != Level::kGood && finding.what.find(what) != std::string::npos &&
@@ -397,8 +399,11 @@ TEST(ProcessHealth, WhatAutoTakes) {
 TEST(ProcessHealth, FramePointersAndTables) {
   auto facts = good_process();
   facts.modules.push_back(module("/lib/libc.so.6", 1000, 50));
+  EXPECT_EQ(level_of(judge_process(facts, good_machine()), "frame pointers"), Level::kGood);
+  MachineFacts without_bpf = good_machine();
+  without_bpf.stack_walks = kernel::refused(EPERM);
   expect_problem(facts, "frame pointers", "kept in server itself, not kept in 1 of 2 files: libc.so.6",
-                 "-fno-omit-frame-pointer");
+                 "-fno-omit-frame-pointer", without_bpf);
   facts.modules[0].frames.described = 40;
   expect_problem(facts, "call-frame tables", "server", "-fasynchronous-unwind-tables");
   // Go has its own tables and always keeps frame pointers.

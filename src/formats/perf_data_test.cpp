@@ -83,7 +83,7 @@ TEST(PerfData, FeaturesNameTheMachineAndTheEvents) {
                                               test_build_id_record("short", "/bin/other", 2 | 1 << 15) +
                                               test_build_id_record("kernel-kernel-kernel", "[kernel.kallsyms]", 1);
   options.features[stream::kFeatureTephraFacts] = "wakeups=7\n";
-  options.features[201] = "not known";
+  options.features[250] = "not known";
   for (const auto& bytes : {test_file(test, options), test_pipe(test, options)}) {
     const auto recording = open(bytes);
     EXPECT_EQ(recording.facts.host, "some-host");

@@ -80,7 +80,7 @@ TEST_F(ChainMakerTest, WalkedAddressesStandBehindTheKernels) {
   sample_.ip = kKernel;
   sample_.callchain = {kTestKernelMarker, kKernel, kKernel + 8};
   const auto profile = build();
-  EXPECT_EQ(row_texts(profile), Rows{":1 /bin/a+8r;/bin/a+1;?+ffffffff81000008r;?+ffffffff81000000"});
+  EXPECT_EQ(row_texts(profile), Rows{":1 /bin/a+8r;/bin/a+1;[kernel.kallsyms]+ffffffff81000008r;[kernel.kallsyms]+ffffffff81000000"});
   EXPECT_EQ(profile.samples.walk_end, std::vector<uint8_t>{TEPHRA_WALK_OUTERMOST});
   EXPECT_EQ(profile.facts.engine, "stack copies");
   EXPECT_EQ(profile.quality[model::Reason::stack_copy_not_unwound], 0u);
@@ -170,7 +170,7 @@ TEST(BranchChains, CallSitesAreInstructionsAndFramePointersGoOn) {
   test.sample(sample);
   const auto profile = build_profile(test.recording(), {.keep_every_sample = true});
   EXPECT_EQ(row_texts(profile), (Rows{":1 /bin/a+3015r;/bin/a+2010;/bin/a+1010;/bin/a+1",
-                                      ":1 /bin/a+2010;/bin/a+1010;/bin/a+1;?+ffffffff81000000"}));
+                                      ":1 /bin/a+2010;/bin/a+1010;/bin/a+1;[kernel.kallsyms]+ffffffff81000000"}));
   EXPECT_EQ(profile.facts.engine, "branch records");
 }
 
