@@ -18,7 +18,6 @@ char program_license[] SEC("license") = "Dual BSD/GPL";
 #define MISC_KERNEL 1
 #define MISC_USER 2
 #define CONTEXT_KERNEL ((__u64)-128)
-#define CONTEXT_USER ((__u64)-512)
 
 const volatile __u64 identifier = 0;
 const volatile __u32 max_frames = 512;
@@ -226,7 +225,7 @@ int stack_sample(struct bpf_perf_event_data* ctx) {
   tephra_put(walk, 0);
   if (kernel_stacks && !in_user) put_kernel_stack(ctx, walk, ip);
   if (user == TEPHRA_USER_HERE) {
-    tephra_put(walk, CONTEXT_USER);
+    tephra_put(walk, TEPHRA_CHAIN_USER);
     if (known) {
       tephra_walk_user(walk, max_frames);
     } else {

@@ -29,6 +29,9 @@
 #define TEPHRA_MACHINE TEPHRA_X86_64
 #endif
 
+/* PERF_CONTEXT_USER, which stands before user addresses. */
+#define TEPHRA_CHAIN_USER ((__u64)-512)
+
 #define TEPHRA_PF_KTHREAD 0x00200000
 
 /* 2^22 blocks are 268 million rows. */
@@ -45,6 +48,7 @@ struct tephra_walk {
   __u32 count;
   __u32 frames;
   __u32 end;      /* enum tephra_walk_end */
+  __u32 at_signal; /* the last frame is the kernel's, of a signal */
   __u32 position; /* of the next word */
   __u64 words[TEPHRA_WALK_WORDS];
 };
@@ -221,6 +225,7 @@ static __always_inline int tephra_step(struct tephra_walk* walk) {
   }
   rule = bpf_map_lookup_elem(&rules, &number);
   if (!rule) return TEPHRA_WALK_UNSUPPORTED;
+  walk->at_signal = rule->cfa == TEPHRA_CFA_SIGNAL;
   /* The compiler would test `frames` again in the place of the pointer, which the verifier does not follow. */
   asm volatile("" : "+r"(registers));
   end = tephra_step_by_rule(TEPHRA_MACHINE, rule, 0, &walk->frame, registers);
@@ -234,10 +239,15 @@ struct tephra_walk_loop {
 
 static long tephra_walk_frame(__u32 index, struct tephra_walk_loop* loop) {
   struct tephra_walk* walk = loop->walk;
+  __u64 pc = walk->frame.pc;
+  bool is_call_site = walk->frame.is_call_site;
   int end;
-  tephra_put(walk, walk->frame.pc);
   walk->frames = index + 1;
+  walk->at_signal = 0;
   end = tephra_step(walk);
+  /* What a signal interrupted, and where it returns to, is not behind a call: a marker begins the chain anew. */
+  if (index > 0 && (!is_call_site || walk->at_signal)) tephra_put(walk, TEPHRA_CHAIN_USER);
+  tephra_put(walk, pc);
   if (end == 0) return 0;
   walk->end = end;
   return 1;

@@ -195,7 +195,8 @@ class Java(JitTest):
             self.skipTest("Compiler.perfmap needs Java 17: " + version.splitlines()[0])
 
     def java(self, *words, milliseconds):
-        return ["java", "-XX:+PreserveFramePointer", *words, "-cp", self.folder, "Busy", str(milliseconds)]
+        keep = ["-XX:CompileCommand=quiet", "-XX:CompileCommand=dontinline,Busy.spinInJava"]
+        return ["java", "-XX:+PreserveFramePointer", *keep, *words, "-cp", self.folder, "Busy", str(milliseconds)]
 
     def start(self, *words):
         process = subprocess.Popen(self.java(*words, milliseconds=60000), stdout=subprocess.PIPE,

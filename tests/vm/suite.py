@@ -13,7 +13,7 @@ import machine
 UNIT_TESTS = "*Bpf*:*RunQueue*:StackProgram*:StackWalk*:*Trial*"
 # Those whose outcome depends on the kernel and not on the speed of the machine, which emulation makes 20 to 50 times
 # slower than a real one.
-LIVE_TESTS = ["unwind_test", "record_test.Attributes", "record_test.Files", "script_test"]
+LIVE_TESTS = ["unwind_test", "record_test.Tracepoints", "script_test"]
 TIMEOUT_S = 1500
 
 
