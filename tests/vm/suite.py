@@ -13,7 +13,10 @@ import machine
 UNIT_TESTS = "*Bpf*:*RunQueue*:StackProgram*:StackWalk*:*Trial*"
 # Those whose outcome depends on the kernel and not on the speed of the machine, which emulation makes 20 to 50 times
 # slower than a real one.
-LIVE_TESTS = ["unwind_test", "record_test.Tracepoints", "script_test"]
+LIVE_TESTS = ["unwind_test.Cases", "record_test.Tracepoints"] + [
+    f"unwind_test.Files.test_{name}" for name in (
+        "perf_shows_whole_stacks", "tephra_and_perf_read_the_same", "compressed", "a_stream", "switching_files",
+        "checking_takes_every_stack_twice")]
 TIMEOUT_S = 1500
 
 
