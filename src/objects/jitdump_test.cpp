@@ -116,7 +116,8 @@ TEST(Jitdump, CodeCanBeLeftOut) {
   std::string stored;
   for (const JitdumpRecord& record : records_of(file, true)) append_without_code(record, true, stored);
   EXPECT_EQ(stored.size(), file.size() - 40 - 4);
-  const auto records = records_of(std::string(40, 'x') + stored, true);
+  const std::string whole = std::string(40, 'x') + stored;
+  const auto records = records_of(whole, true);
   ASSERT_EQ(records.size(), 6u);
   EXPECT_EQ(records[2].name, "foo bar");
   EXPECT_EQ(records[2].size, 4u);

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <optional>
+
 #include "stream/profile_builder.h"
 #include "stream/profile_for_tests.h"
 #include "stream/recording_for_tests.h"
@@ -21,7 +23,7 @@ class FixedUnwinder : public Unwinder {
   tephra_walk_end end = TEPHRA_WALK_OUTERMOST;
   std::string machine;
   RawStack asked;
-  const MappedRange* leaf_range = nullptr;  // what was mapped at the first address
+  std::optional<MappedRange> leaf_range;  // what was mapped at the first address
   int walkers = 0;
 
   std::unique_ptr<Walker> walker(const AddressSpaces& spaces, const model::Profile&, std::string_view name) override {
@@ -37,7 +39,8 @@ class FixedUnwinder : public Unwinder {
     FixedWalker(FixedUnwinder& owner, const AddressSpaces& spaces) : owner_(owner), spaces_(spaces) {}
     tephra_walk_end walk(const RawStack& raw, AddressSpaces::State space, std::vector<uint64_t>& out) override {
       owner_.asked = raw;
-      owner_.leaf_range = spaces_.find(space, owner_.addresses.at(0));
+      const MappedRange* range = spaces_.find(space, owner_.addresses.at(0));
+      if (range != nullptr) owner_.leaf_range = *range;
       out.insert(out.end(), owner_.addresses.begin(), owner_.addresses.end());
       return owner_.end;
     }
@@ -108,7 +111,7 @@ TEST_F(ChainMakerTest, AfterAnExecTheOldMemoryIsWalked) {
   sample_.misc = PERF_RECORD_MISC_KERNEL;
   sample_.ip = kKernel;
   build();
-  ASSERT_NE(unwinder_.leaf_range, nullptr);
+  ASSERT_TRUE(unwinder_.leaf_range);
   EXPECT_EQ(unwinder_.leaf_range->start, 0x5000u);
 }
 

@@ -80,7 +80,7 @@ constexpr const char* kFunctions = "functions=_Z5heavyv:7/_Z5lightv:3";
 
 TEST_F(ProgramOnFakeMachine, RecordsHardwareSamplesThatPerfReads) {
   if (!has_perf()) GTEST_SKIP() << "perf is not installed";
-  const auto recorded = tephra(kFunctions, std::string("record -e cycles,instructions -g") + kSpin);
+  const auto recorded = tephra(kFunctions, std::string("record -e cycles,instructions --call-graph fp") + kSpin);
   ASSERT_EQ(recorded.status, 0) << recorded.output;
   EXPECT_NE(recorded.output.find("samples of cycles and instructions"), std::string::npos) << recorded.output;
   const auto listed = perf("evlist -v");
@@ -95,7 +95,7 @@ TEST_F(ProgramOnFakeMachine, RecordsHardwareSamplesThatPerfReads) {
 
 TEST_F(ProgramOnFakeMachine, ReadsItsOwnRecordingAsPerfDoes) {
   if (!has_perf()) GTEST_SKIP() << "perf is not installed";
-  ASSERT_EQ(tephra(kFunctions, std::string("record -e cycles -g") + kSpin).status, 0);
+  ASSERT_EQ(tephra(kFunctions, std::string("record -e cycles --call-graph fp") + kSpin).status, 0);
   const auto folded = tephra("", "fold perf.data");
   EXPECT_NE(folded.output.find("heavy"), std::string::npos) << folded.output;
   const auto ours = tephra("", "script -F comm,event,ip,sym");
@@ -183,7 +183,7 @@ TEST_F(ProgramOnFakeMachine, IsAsPreciseAsItsMachine) {
 }
 
 TEST_F(ProgramOnFakeMachine, RingsGrowBeforeTheyOverflow) {
-  record("max_rate=1000000,rate=1", "-v -g -c 3000 -e cycles");
+  record("max_rate=1000000,rate=1", "-v --call-graph fp -c 3000 -e cycles");
   EXPECT_NE(output_.find("rings grew"), std::string::npos) << output_;
 }
 
