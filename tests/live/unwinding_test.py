@@ -103,22 +103,31 @@ class Unwinding(LiveTest):
                 self.assert_agrees(data)
 
     def test_as_perf_unwinds(self):
-        """Address by address; perf prints callers one byte back, and ends in clone3 while a thread is made."""
+        """Address by address; perf prints callers one byte back. Where a system call makes a thread or returns from a
+        signal, perf takes the wrong row and ends there, or adds an address of nothing: such stacks may differ behind."""
         data = self.recorded(self.compiled("gcc", "g++"), "all", "0.8", self.plugin())
-        theirs = self.chains(run(["perf", "script", "--no-inline", "-F", "ip", "-i", data]).stdout)
+        theirs = self.chains(run(["perf", "script", "--no-inline", "-F", "ip,sym", "-i", data]).stdout)
         ours = self.chains(self.tephra("script", "-q", "--no-inline", "-F", "ip", "-i", data).stdout)
         self.assertEqual(len(ours), len(theirs))
-        alike = [(len(a), len(b)) for a, b in zip(ours, theirs) if all(x - y in (0, 1) for x, y in zip(a, b))]
-        self.assertGreaterEqual(sum(a >= b for a, b in alike), 0.99 * len(ours), "perf and tephra part")
-        self.assertGreaterEqual(sum(a == b for a, b in alike), 0.9 * len(ours), "perf and tephra differ in length")
+        perf_lost = 0
+        different = []
+        for own, other in zip(ours, theirs):
+            together = list(zip(own, other))
+            if len(own) != len(other) and together[-1][1][1] in ("clone3", "__restore_rt"):
+                perf_lost += 1
+            elif len(own) != len(other) or any(mine - his not in (0, 1) for (mine, _), (his, _) in together):
+                different.append((own, other))
+        self.assertLessEqual(len(different), 0.005 * len(ours), different[:3])
+        self.assertLess(perf_lost, 0.1 * len(ours))
 
     @staticmethod
     def chains(text):
+        """The (address, symbol) of each frame of each sample."""
         chains = [[]]
         for line in text.splitlines():
-            word = line.strip().split(" ")[0]
-            if word:
-                chains[-1].append(int(word, 16))
+            address, _, symbol = line.strip().partition(" ")
+            if address:
+                chains[-1].append((int(address, 16), symbol.strip()))
             elif chains[-1]:
                 chains.append([])
         return [chain for chain in chains if chain]
@@ -225,9 +234,9 @@ class BranchRecords(LiveTest):
         self.assertEqual(len(ours), len(theirs))
         in_user = 0
         for our, their in zip(ours, theirs):
-            our_user = [a for a in our if a >> 47 == 0]
-            their_user = [a for a in their if a >> 47 == 0]
-            self.assertEqual([a for a in our if a >> 47], [a for a in their if a >> 47][:len(our) - len(our_user)])
+            our_user = [a for a, _ in our if a >> 47 == 0]
+            their_user = [a for a, _ in their if a >> 47 == 0]
+            self.assertEqual([a for a, _ in our if a >> 47], [a for a, _ in their if a >> 47][:len(our) - len(our_user)])
             if len(their_user) > 1:
                 in_user += 1
                 self.assertEqual(our_user[1:len(their_user)], their_user[1:])
