@@ -2,7 +2,7 @@
 """Writes and builds a large C++ program of many compile units: about 4 MB of program file each, debug information
 included, full of templates and inlined calls. It runs for a given time and spends it all over its code.
 
-usage: make_large_project.py FOLDER [--units 48] [--kinds 12] [--flags='-O2 -g']
+usage: make_large_project.py FOLDER [--units 48] [--kinds 12] [--flags='-O2 -g'] [--only-sources]
        FOLDER/large SECONDS
 
 The units are compiled in parallel, by ccache where it is installed; a unit that is there already is kept.
@@ -113,12 +113,21 @@ def main_text(units):
     return MAIN.format(declarations=declarations, calls=calls)
 
 
-def compile_unit(folder, name, text, flags):
-    source, made = (os.path.join(folder, name + end) for end in (".cpp", ".o"))
-    if os.path.exists(made) and os.path.exists(source) and open(source).read() == text:
-        return made
+def write(source, text):
+    """Whether it was another text before."""
+    if os.path.exists(source):
+        with open(source) as file:
+            if file.read() == text:
+                return False
     with open(source, "w") as file:
         file.write(text)
+    return True
+
+
+def compile_unit(folder, name, text, flags):
+    source, made = (os.path.join(folder, name + end) for end in (".cpp", ".o"))
+    if not write(source, text) and os.path.exists(made):
+        return made
     compiler = ["ccache", "g++"] if shutil.which("ccache") else ["g++"]
     subprocess.run([*compiler, "-std=c++17", *flags, "-c", "-o", made, source], check=True)
     return made
@@ -130,10 +139,15 @@ def main():
     parser.add_argument("--units", type=int, default=48)
     parser.add_argument("--kinds", type=int, default=12)
     parser.add_argument("--flags", default="-O2 -g")
+    parser.add_argument("--only-sources", action="store_true")
     options = parser.parse_args()
     os.makedirs(options.folder, exist_ok=True)
     texts = {f"unit_{unit}": unit_text(unit, options.kinds) for unit in range(options.units)}
     texts["main"] = main_text(options.units)
+    if options.only_sources:
+        for name, text in texts.items():
+            write(os.path.join(options.folder, name + ".cpp"), text)
+        return
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
         made = pool.map(lambda item: compile_unit(options.folder, *item, options.flags.split()), texts.items())
         subprocess.run(["g++", "-o", os.path.join(options.folder, "large"), *made], check=True)

@@ -4,7 +4,6 @@
 import argparse
 import json
 import os
-import resource
 import statistics
 import subprocess
 import sys
@@ -31,12 +30,12 @@ def perf_record(data, rate, size, command):
                    stderr=subprocess.DEVNULL)
 
 
-def large_source(folder, kinds):
-    source = os.path.join(folder, f"large{kinds}.cpp")
-    with open(source, "w") as file:
-        script = os.path.join(ROOT, "bench", "make_large_program.py")
-        subprocess.run([sys.executable, script, str(kinds)], check=True, stdout=file)
-    return source
+def large_project(folder, kinds, *words):
+    """The folder of a program of one large compile unit."""
+    project = os.path.join(folder, f"large{kinds}")
+    script = os.path.join(ROOT, "bench", "make_large_project.py")
+    subprocess.run([sys.executable, script, project, "--units", "1", "--kinds", str(kinds), *words], check=True)
+    return project
 
 
 def unwound(data):
@@ -45,15 +44,10 @@ def unwound(data):
 
 
 def bench_large_unit(folder, rounds, samples):
-    binary = os.path.join(folder, "large")
-    subprocess.run(["g++", "-O2", "-g", "-o", binary, large_source(folder, 12)], check=True)
+    binary = os.path.join(large_project(folder, 12), "large")
     data = os.path.join(folder, "unit.data")
-    before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime
-    subprocess.run([binary], check=True, stdout=subprocess.DEVNULL)
-    once = max(0.01, resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime - before)
     rate = 4000
-    loop = f"i=0; while [ $i -lt {int(samples / rate / once) + 1} ]; do {binary} >/dev/null; i=$((i+1)); done"
-    perf_record(data, rate, 8192, ["/bin/sh", "-c", loop])
+    perf_record(data, rate, 8192, [binary, str(samples / rate)])
     count = unwound(data)["samples"]
     cold_cache = os.path.join(folder, "cache")
     times = []
@@ -69,7 +63,7 @@ def bench_large_unit(folder, rounds, samples):
 
 
 def bench_clang(folder, rounds, seconds):
-    source = large_source(folder, 40)
+    source = os.path.join(large_project(folder, 40, "--only-sources"), "unit_0.cpp")
     data = os.path.join(folder, "clang.data")
     perf_record(data, 999, 65528, ["/bin/sh", "-c", f"timeout {seconds} clang++-14 -std=c++20 -O2 -g -c {source} "
                                    f"-o {folder}/large.o || true"])

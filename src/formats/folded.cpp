@@ -6,6 +6,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "formats/folded_lines.h"
 #include "model/profile_assembler.h"
 
 namespace tephra::formats {
@@ -135,47 +136,74 @@ class Reader {
 base::Result<model::Profile> read(Bytes bytes) { return Reader().read(base::as_text(bytes)); }
 
 // A frame's text must not contain what separates frames and lines.
-void append_clean(std::string& out, std::string_view text, bool spaces_too = false) {
-  for (const char c : text) {
+std::string clean(std::string_view text, bool spaces_too = false) {
+  std::string out(text);
+  for (char& c : out) {
     if (c == ';') {
-      out += ':';
+      c = ':';
     } else if (static_cast<unsigned char>(c) < 0x20) {
-      out += '?';  // not '_', which could make a mark such as _[i] of what follows
+      c = '?';  // not '_', which could make a mark such as _[i] of what follows
     } else if (spaces_too && c == ' ') {
-      out += '_';
-    } else {
-      out += c;
+      c = '_';
     }
   }
+  return out;
+}
+
+// Or the line would be a comment.
+std::string as_first(std::string text) {
+  if (text.starts_with('#')) text[0] = '_';
+  return text;
 }
 
 class Writer {
  public:
-  Writer(const model::Profile& profile, const FoldedOptions& options) : profile_(profile), options_(options) {}
+  Writer(const model::Profile& profile, const FoldedOptions& options)
+      : profile_(profile), options_(options), texts_of_frames_(profile.frames.size()) {}
 
-  std::string write() {
+  std::string write() && {
     const auto& samples = profile_.samples;
     for (size_t i = 0; i < samples.size(); ++i) {
-      std::string line = first_frame(samples.thread[i]);
-      append_stack(line, samples.stack[i]);
-      if (line.empty()) line = kNoStack;
-      if (line[0] == '#') line[0] = '_';  // or the line would be a comment
-      lines_[std::move(line)] += options_.by_value ? samples.value[i] : samples.count[i];
+      lines_.count(place_of(samples.thread[i], samples.stack[i]),
+                   options_.by_value ? samples.value[i] : samples.count[i]);
     }
-    std::vector<std::pair<std::string_view, uint64_t>> sorted(lines_.begin(), lines_.end());
-    std::sort(sorted.begin(), sorted.end());
-    std::string text;
-    for (const auto& [stack, count] : sorted) {
-      text.append(stack).append(" ").append(std::to_string(count)).append("\n");
-    }
-    return text;
+    return lines_.text();
   }
 
  private:
-  std::string first_frame(model::ThreadId id) const {
-    const model::Thread& thread = profile_.threads[id];
-    std::string text;
-    append_clean(text, profile_.text(thread.comm), true);
+  FoldedLines::Place place_of(model::ThreadId thread, model::StackId stack) {
+    const FoldedLines::Place root = root_of(thread);
+    if (!stack && root == FoldedLines::kTop) return lines_.below(root, lines_.text_of(kNoStack));
+    path_.clear();
+    FoldedLines::Place place = root;
+    for (; stack; stack = profile_.stacks[stack].parent) {
+      const auto known = places_.find(key_of(root, stack));
+      if (known != places_.end()) {
+        place = known->second;
+        break;
+      }
+      path_.push_back(stack);
+    }
+    for (auto at = path_.rbegin(); at != path_.rend(); ++at) {
+      place = lines_.below(place, text_of(profile_.stacks[*at].frame, place == FoldedLines::kTop));
+      places_.emplace(key_of(root, *at), place);
+    }
+    return place;
+  }
+
+  static uint64_t key_of(FoldedLines::Place root, model::StackId stack) { return uint64_t{root} << 32 | stack.value; }
+
+  FoldedLines::Place root_of(model::ThreadId id) {
+    const auto [known, is_new] = roots_.try_emplace(id.value, FoldedLines::kTop);
+    if (is_new) {
+      const std::string text = first_text(profile_.threads[id]);
+      if (!text.empty()) known->second = lines_.below(FoldedLines::kTop, lines_.text_of(as_first(text)));
+    }
+    return known->second;
+  }
+
+  std::string first_text(const model::Thread& thread) const {
+    std::string text = clean(profile_.text(thread.comm), true);
     if (options_.tid) {
       text += "-" + std::to_string(thread.pid) + "/" + std::to_string(thread.tid);
     } else if (options_.pid) {
@@ -184,27 +212,30 @@ class Writer {
     return text;
   }
 
-  void append_stack(std::string& line, model::StackId stack) {
-    path_.clear();
-    for (; stack; stack = profile_.stacks[stack].parent) path_.push_back(profile_.stacks[stack].frame);
-    for (auto at = path_.rbegin(); at != path_.rend(); ++at) {
-      if (!line.empty()) line += ';';
-      append_frame(line, *at);
-    }
+  FoldedLines::Text text_of(model::FrameId id, bool first) {
+    if (first) return lines_.text_of(as_first(frame_text(id)));
+    std::optional<FoldedLines::Text>& known = texts_of_frames_[id.value];
+    if (!known) known = lines_.text_of(frame_text(id));
+    return *known;
   }
 
-  void append_frame(std::string& line, model::FrameId id) const {
+  std::string frame_text(model::FrameId id) const {
     const std::string_view name = profile_.function_name(id);
-    append_clean(line, name.empty() ? kUnknown : name);
-    if (profile_.frames[id].inlined) line += kInlinedMark;
-    if (options_.kernel && profile_.in_kernel(id)) line += "_[k]";
-    if (options_.jit && (profile_.code_kind(id) == CodeKind::kAnonymous || profile_.code_kind(id) == CodeKind::kJit)) line += "_[j]";
+    std::string text = clean(name.empty() ? kUnknown : name);
+    if (profile_.frames[id].inlined) text += kInlinedMark;
+    if (options_.kernel && profile_.in_kernel(id)) text += "_[k]";
+    const CodeKind kind = profile_.code_kind(id);
+    if (options_.jit && (kind == CodeKind::kAnonymous || kind == CodeKind::kJit)) text += "_[j]";
+    return text;
   }
 
   const model::Profile& profile_;
   const FoldedOptions& options_;
-  std::unordered_map<std::string, uint64_t> lines_;
-  std::vector<model::FrameId> path_;
+  FoldedLines lines_;
+  std::vector<std::optional<FoldedLines::Text>> texts_of_frames_;
+  std::unordered_map<uint32_t, FoldedLines::Place> roots_;  // by thread
+  std::unordered_map<uint64_t, FoldedLines::Place> places_;  // of stacks below a root
+  std::vector<model::StackId> path_;
 };
 
 base::Result<std::string> write(const model::Profile& profile) { return write_folded(profile, {}); }

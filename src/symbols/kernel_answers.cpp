@@ -1,12 +1,8 @@
 #include "symbols/kernel_answers.h"
 
-#include <fcntl.h>
 #include <sys/utsname.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <array>
-#include <cerrno>
 
 #include <fmt/format.h>
 
@@ -14,6 +10,7 @@
 #include "objects/elf_file.h"
 #include "objects/kallsyms.h"
 #include "symbols/kernel_image.h"
+#include "symbols/kernel_symbol_text.h"
 
 namespace tephra::symbols {
 namespace {
@@ -32,19 +29,6 @@ std::string running_release() {
 model::BuildId running_build_id(const std::string& notes_path) {
   const auto notes = base::read_small_file(notes_path);
   return notes ? model::BuildId(objects::find_build_id_note(base::as_bytes(*notes))) : model::BuildId();
-}
-
-// Feeds the file to `kallsyms`, which drops it piece by piece.
-void read_symbols(const std::string& path, Kallsyms& kallsyms) {
-  const base::FileDescriptor fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
-  if (!fd) return;
-  std::array<std::byte, 64 << 10> piece;
-  for (;;) {
-    const ssize_t got = ::read(fd.get(), piece.data(), piece.size());
-    if (got < 0 && errno == EINTR) continue;
-    if (got <= 0 || !kallsyms.feed(base::Bytes(piece.data(), static_cast<size_t>(got)))) break;
-  }
-  kallsyms.finish();
 }
 
 // "[nf_tables]" and "/lib/modules/…/nf-tables.ko.xz" are the module nf_tables.
@@ -66,8 +50,12 @@ uint64_t lookup_address(const model::Frame& frame) {
 class KernelAnswers {
  public:
   KernelAnswers(const Profile& profile, const std::vector<FrameId>& frames, const RunningKernel& kernel,
-                FileFinder* finder)
-      : profile_(profile), frames_(frames), kernel_(kernel), finder_(finder) {
+                FileFinder* finder, const base::DiskCache& cache)
+      : profile_(profile),
+        frames_(frames),
+        kernel_(kernel),
+        finder_(finder),
+        text_(kernel.symbols, kernel.boot_id, cache) {
     for (const model::Mapping& mapping : profile.mappings) {
       if (mapping.kind != CodeKind::kKernel) continue;
       recorded_ = mapping;
@@ -95,7 +83,7 @@ class KernelAnswers {
       if (row.kind == model::AddressKind::kReturn) wanted.push_back(row.address + shift);
     }
     Kallsyms symbols(std::move(wanted));
-    read_symbols(kernel_.symbols, symbols);
+    text_.read_into(symbols);
     return symbols;
   }
 
@@ -163,6 +151,7 @@ class KernelAnswers {
   const std::vector<FrameId>& frames_;
   const RunningKernel& kernel_;
   FileFinder* finder_;
+  KernelSymbolText text_;
   model::Mapping recorded_;
   Answers answers_;
 };
@@ -170,8 +159,8 @@ class KernelAnswers {
 }  // namespace
 
 Answers answer_kernel(const Profile& profile, const std::vector<FrameId>& frames, const RunningKernel& kernel,
-                      FileFinder* finder) {
-  return KernelAnswers(profile, frames, kernel, finder).answer();
+                      FileFinder* finder, const base::DiskCache& cache) {
+  return KernelAnswers(profile, frames, kernel, finder, cache).answer();
 }
 
 }  // namespace tephra::symbols

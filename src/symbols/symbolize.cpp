@@ -218,7 +218,7 @@ std::vector<Answers> look_up(const Profile& profile, const Options& given) {
   const Batches batches = group(profile, known);
   std::vector<std::function<Answers()>> work;
   if (!batches.kernel.empty()) {
-    work.push_back([&] { return answer_kernel(profile, batches.kernel, {}, options.finder.get()); });
+    work.push_back([&] { return answer_kernel(profile, batches.kernel, {}, options.finder.get(), options.cache); });
   }
   for (const auto& file : batches.files) {
     work.push_back([&] { return answer_file(profile, file.first, file.second, options); });
