@@ -1,5 +1,6 @@
 // Reads a recording with copies of stacks into a profile of addresses, several times, and prints for the fastest round
-// samples, seconds and what was complete. The first round, in which call-frame tables are made or loaded, is apart.
+// samples, seconds and what was complete. Each round maps the file anew; the first one, in which
+// call-frame tables are made or loaded, is apart.
 //
 //   unwind_bench FILE [ROUNDS]
 
@@ -25,15 +26,12 @@ int main(int argc, char** argv) {
   using namespace tephra;
   if (argc < 2) return 2;
   const int rounds = argc > 2 ? std::atoi(argv[2]) : 5;
-  const auto content = base::FileContent::open(argv[1]);
-  if (!content) return 2;
   symbols::FileFinder files;
   const auto cache = base::DiskCache::of_user();
   unwind::TableStore tables(files, cache);
   unwind::OfflineUnwinder unwinder(tables);
   stream::BuildOptions build;
   build.unwinder = &unwinder;
-  build.done_with = [&](base::Bytes part) { content->forget(part); };
   double first = 0;
   double best = 1e9;
   uint64_t samples = 0;
@@ -41,6 +39,10 @@ int main(int argc, char** argv) {
   uint64_t frames = 0;
   for (int round = 0; round <= rounds; ++round) {
     const auto begin = std::chrono::steady_clock::now();
+    const auto content = base::FileContent::open(argv[1]);
+    if (!content) return 2;
+    build.done_with = [&](base::Bytes part) { content->forget(part); };
+    build.will_read = [&](base::Bytes part) { content->fetch(part); };
     const auto profile = formats::read_profile(content->bytes(), argv[1], build);
     const double seconds = seconds_since(begin);
     if (!profile) return 1;

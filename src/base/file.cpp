@@ -97,14 +97,25 @@ FileContent::~FileContent() {
   if (mapping_ != nullptr) ::munmap(mapping_, mapping_size_);
 }
 
-void FileContent::forget(Bytes part) const {
+// For the whole pages of a part.
+void FileContent::advise(Bytes part, int advice) const {
   // Memory that is not the mapped file's would lose its content.
   const bool ours = part.data() >= bytes_.data() && part.data() + part.size() <= bytes_.data() + bytes_.size();
   if (mapping_ == nullptr || part.empty() || !ours) return;
   static const auto page = static_cast<uintptr_t>(::sysconf(_SC_PAGESIZE));
   const auto begin = (reinterpret_cast<uintptr_t>(part.data()) + page - 1) / page * page;
   const auto end = reinterpret_cast<uintptr_t>(part.data() + part.size()) / page * page;
-  if (begin < end) ::madvise(reinterpret_cast<void*>(begin), end - begin, MADV_DONTNEED);
+  if (begin < end) ::madvise(reinterpret_cast<void*>(begin), end - begin, advice);
+}
+
+void FileContent::forget(Bytes part) const { advise(part, MADV_DONTNEED); }
+
+void FileContent::fetch(Bytes part) const {
+#ifdef MADV_POPULATE_READ
+  advise(part, MADV_POPULATE_READ);
+#else
+  advise(part, MADV_WILLNEED);
+#endif
 }
 
 Result<std::string> read_small_file(const std::string& path, size_t limit) {

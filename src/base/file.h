@@ -45,9 +45,12 @@ class FileContent {
   // Tells the kernel that a part of a mapped file will not be read again soon; content is unchanged. Bytes that are
   // not of the mapped file are left alone.
   void forget(Bytes part) const;
+  // Brings a part of a mapped file into memory, as far as that goes.
+  void fetch(Bytes part) const;
 
  private:
   FileContent() = default;
+  void advise(Bytes part, int advice) const;
   void* mapping_ = nullptr;
   size_t mapping_size_ = 0;
   std::string owned_;

@@ -197,6 +197,7 @@ base::Result<Input> load(const InputOptions& options) {
   StackUnwinding unwinding(options.symbols);
   unwinding.serve(build);
   build.done_with = [&](base::Bytes part) { content.forget(part); };
+  build.will_read = [&](base::Bytes part) { content.fetch(part); };
   TEPHRA_TRY(auto profile, formats::read_profile(content.bytes(), options.path, build));
   if (model::totals(profile).count == 0) return no_samples(options, profile);
   if (options.event.empty() && events_with_samples(profile) > 1) {

@@ -99,6 +99,16 @@ void ChainMaker::use_branches(const Sample& sample, SampleKey& key) {
   key.callchain = base::Words(reinterpret_cast<const std::byte*>(chain_.data()), chain_.size());
 }
 
+RawStack ChainMaker::raw_stack(const Sample& sample, uint64_t position) const {
+  return {sample.user_registers_abi, recording_.events[sample.origin.event].layout.sample_regs_user,
+          sample.user_registers,     sample.user_stack,
+          sample.user_stack_full,    position};
+}
+
+void ChainMaker::expect(const Sample& sample) const {
+  if (walker_ && !sample.user_stack.empty()) walker_->expect(raw_stack(sample, 0));
+}
+
 void ChainMaker::make(const Sample& sample, uint64_t position, SampleKey& key) {
   const EventLayout& layout = recording_.events[key.event].layout;
   key.walk_end = told_end(sample.misc);
@@ -112,9 +122,7 @@ void ChainMaker::make(const Sample& sample, uint64_t position, SampleKey& key) {
       walker_made_ = true;
       walker_ = unwinder_->walker(history_.spaces(), so_far_, machine_of(recording_, layout.sample_regs_user));
     }
-    const RawStack raw{sample.user_registers_abi, layout.sample_regs_user, sample.user_registers, sample.user_stack,
-                       sample.user_stack_full, position};
-    if (walker_) return walk(sample, raw, key);
+    if (walker_) return walk(sample, raw_stack(sample, position), key);
   } else if (has_call_branches(layout) && sample.branches.size() > 0) {
     return use_branches(sample, key);
   }

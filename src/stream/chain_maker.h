@@ -25,12 +25,15 @@ class ChainMaker {
   // call, at least.
   // `position` is the sample's, in the records.
   void make(const Sample& sample, uint64_t position, SampleKey& key);
+  // A sample that make() will be called for soon.
+  void expect(const Sample& sample) const;
 
  private:
   // Copies the kernel part of the sample's chain, or its kernel address, and begins the user part.
   void begin_user_part(const Sample& sample, const SampleKey& key);
   void walk(const Sample& sample, const RawStack& raw, SampleKey& key);
   void use_branches(const Sample& sample, SampleKey& key);
+  RawStack raw_stack(const Sample& sample, uint64_t position) const;
   uint64_t user_ip(const Sample& sample, uint64_t register_mask) const;
 
   const Recording& recording_;

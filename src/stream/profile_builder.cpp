@@ -1,6 +1,8 @@
 #include "stream/profile_builder.h"
 
 #include <algorithm>
+#include <array>
+#include <atomic>
 #include <mutex>
 
 #include "base/parallel.h"
@@ -50,6 +52,9 @@ class KeyMaker {
       for (const std::string& name : options.filter.events) wanted_[i] = wanted_[i] || recording.events[i].name == name;
     }
   }
+
+  // The next sample but one, or the next: its memory may be asked for.
+  void expect(const Sample& sample) { chains_.expect(sample); }
 
   enum class Answer { kTake, kLeave, kIdle, kOwn };
 
@@ -156,22 +161,36 @@ void for_each_part(const SideBand& side_band, Sample& sample, uint64_t position,
   }
 }
 
-// Calls visit(sample, position) for the samples of a chunk.
-template <class Visit>
+// Calls visit(sample, position) for the samples of a chunk, and expect(sample) for each while the one before it is still
+// to be visited.
+template <class Expect, class Visit>
 void for_each_in_chunk(const Decoder& decoder, const SideBand& side_band, const Chunk& chunk, ReadCounts& counts,
-                       Visit visit) {
+                       Expect expect, Visit visit) {
+  struct Decoded {
+    Sample sample;
+    uint64_t position;
+  };
   RecordWalker walker(chunk.bytes);
   Record record;
-  Sample sample;
+  std::array<Decoded, 2> decoded;
+  size_t count = 0;
+  const auto visit_number = [&](size_t number) {
+    auto& [sample, position] = decoded[number % 2];
+    for_each_part(side_band, sample, position, [&](const Sample& part) { visit(part, position); });
+  };
   for (size_t at = 0; walker.next(record); at = walker.position()) {
     if (record.type != PERF_RECORD_SAMPLE) continue;
-    const uint64_t position = chunk.position + at;
-    if (decoder.decode_sample(record, sample)) {
-      for_each_part(side_band, sample, position, [&](const Sample& part) { visit(part, position); });
-    } else {
+    auto& [sample, position] = decoded[count % 2];
+    position = chunk.position + at;
+    if (!decoder.decode_sample(record, sample)) {
       counts.refuse(decoder, record);
+      continue;
     }
+    expect(sample);
+    if (count > 0) visit_number(count - 1);
+    ++count;
   }
+  if (count > 0) visit_number(count - 1);
 }
 
 // Turns rows of equal samples into rows of the profile.
@@ -246,28 +265,48 @@ struct Job {
   KeyMaker key_maker() const { return {recording, decoder, side_band.history, so_far, options}; }
 };
 
+// Chunks that a thread takes at once: enough that one sample mostly resembles the one before, few enough to balance.
+constexpr size_t kChunksAtOnce = 8;
+
+// One thread's part of the samples.
+class SampleCounter {
+ public:
+  explicit SampleCounter(const Job& job) : job_(job), keys_(job.key_maker()) {}
+
+  void count(const Chunk& chunk) {
+    for_each_in_chunk(
+        job_.decoder, job_.side_band, chunk, counts_, [&](const Sample& sample) { keys_.expect(sample); },
+        [&](const Sample& sample, uint64_t position) {
+          if (!counts_.note(keys_.make(sample, position, key_), sample)) return;
+          table_.add(key_, position, 1, sample.period);
+        });
+    if (job_.options.done_with) job_.options.done_with(chunk.bytes);
+  }
+  const SampleTable& table() const { return table_; }
+  const ReadCounts& counts() const { return counts_; }
+
+ private:
+  const Job& job_;
+  KeyMaker keys_;
+  SampleKey key_;
+  SampleTable table_;
+  ReadCounts counts_;
+};
+
 // Counts equal samples over all chunks, in parallel.
 SampleTable count_samples(const Job& job, ReadCounts& total) {
   SampleTable table;
   std::mutex mutex;
-  const size_t chunks = job.side_band.chunks.size();
-  const size_t groups = std::min<size_t>(chunks, base::worker_count());
-  base::parallel_for(groups, [&](size_t group) {
-    SampleTable own;
-    ReadCounts counts;
-    KeyMaker keys = job.key_maker();
-    SampleKey key;
-    for (size_t i = chunks * group / groups; i < chunks * (group + 1) / groups; ++i) {
-      const Chunk& chunk = job.side_band.chunks[i];
-      for_each_in_chunk(job.decoder, job.side_band, chunk, counts, [&](const Sample& sample, uint64_t position) {
-        if (!counts.note(keys.make(sample, position, key), sample)) return;
-        own.add(key, position, 1, sample.period);
-      });
-      if (job.options.done_with) job.options.done_with(chunk.bytes);
+  const std::vector<Chunk>& chunks = job.side_band.chunks;
+  std::atomic<size_t> next{0};
+  base::parallel_for(std::min<size_t>(chunks.size(), base::worker_count()), [&](size_t) {
+    SampleCounter counter(job);
+    for (size_t i = next.fetch_add(kChunksAtOnce); i < chunks.size(); i = next.fetch_add(kChunksAtOnce)) {
+      for (size_t j = i; j < std::min(i + kChunksAtOnce, chunks.size()); ++j) counter.count(chunks[j]);
     }
-    std::lock_guard lock(mutex);
-    table.merge(own);
-    total.add(counts);
+    const std::lock_guard lock(mutex);
+    table.merge(counter.table());
+    total.add(counter.counts());
   });
   table.sort();
   return table;
@@ -366,19 +405,30 @@ void add_costs(const RecorderFacts& recorder, model::RecordingFacts& facts) {
   }
 }
 
-// Where the file's pages hold copies of stacks, mapping them twice costs as much as the walks: between the passes they
-// stay, unless that is too much.
+// Where the file's pages hold copies of stacks, mapping them costs as much as the walks. It is done once, by all threads,
+// and they stay, unless that is too much.
 constexpr size_t kMostBytesKept = size_t{1} << 30;
+constexpr size_t kBytesFetchedAtOnce = 16 << 20;
 
-BuildOptions first_pass(const Recording& recording, const BuildOptions& options) {
-  BuildOptions first = options;
+bool are_kept(const Recording& recording, const BuildOptions& options) {
   size_t size = 0;
   for (const base::Bytes part : recording.records) size += part.size();
   const bool copies = std::any_of(recording.events.begin(), recording.events.end(), [](const RecordedEvent& event) {
     return event.layout.sample_type & PERF_SAMPLE_STACK_USER;
   });
-  if (copies && options.unwinder != nullptr && size <= kMostBytesKept) first.done_with = nullptr;
-  return first;
+  return copies && options.unwinder != nullptr && size <= kMostBytesKept;
+}
+
+void fetch(const Recording& recording, const std::function<void(base::Bytes)>& will_read) {
+  if (!will_read) return;
+  std::vector<base::Bytes> pieces;
+  for (base::Bytes rest : recording.records) {
+    while (!rest.empty()) {
+      pieces.push_back(rest.first(std::min(rest.size(), kBytesFetchedAtOnce)));
+      rest = rest.subspan(pieces.back().size());
+    }
+  }
+  base::parallel_for(pieces.size(), [&](size_t i) { will_read(pieces[i]); });
 }
 
 }  // namespace
@@ -387,10 +437,14 @@ model::Profile build_profile(const Recording& recording, const BuildOptions& giv
   BuildOptions options = given;
   std::optional<RecordedUnwinder> recorded;
   if (recording.walks) options.unwinder = &recorded.emplace(*recording.walks, given.unwinder);
+  if (are_kept(recording, options)) {
+    fetch(recording, options.will_read);
+    options.done_with = nullptr;
+  }
   model::ProfileAssembler assembler;
   const Decoder decoder(recording);
   assembler.facts() = recording.facts;
-  const SideBand side_band = read_side_band(recording, decoder, assembler, first_pass(recording, options));
+  const SideBand side_band = read_side_band(recording, decoder, assembler, options);
   assembler.quality() = side_band.quality;
   ReadCounts counts;
   const Job job{recording, options, decoder, side_band, assembler.so_far()};

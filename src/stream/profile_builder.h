@@ -23,6 +23,8 @@ struct BuildOptions {
   // Called with each part of the records whenever a pass over it ends, so that a mapped file need not stay in memory.
   // The bytes must stay readable.
   std::function<void(base::Bytes)> done_with;
+  // Called, from several threads, with parts of the records that will all be read and stay in memory.
+  std::function<void(base::Bytes)> will_read;
   // Finds the names of generated code for a recording that has none stored; may be empty.
   JitFinder find_jit;
 };

@@ -112,19 +112,31 @@ model::FrameId StackResolver::frame(AddressSpaces::State space, JitCode::View ji
   return entry.frame;
 }
 
+void StackResolver::cut_path(const Surroundings& surroundings) {
+  size_t same = 0;
+  if (surroundings == path_surroundings_) {
+    const size_t most = std::min(path_.size(), addresses_.size());
+    while (same < most && path_[same].address == addresses_[addresses_.size() - 1 - same]) ++same;
+  }
+  path_.resize(same);
+  path_surroundings_ = surroundings;
+}
+
 StackResolver::Resolved StackResolver::resolve(const SampleKey& key) {
   collect_addresses(key);
   const AddressSpaces::State user_space = user_space_of(key);
-  Resolved resolved;
-  for (size_t i = addresses_.size(); i-- > 0;) {
-    const bool user = addresses_[i].space == Space::kUser;
-    const model::FrameId at = user ? frame(user_space, user_space == key.user_space ? key.jit : 0, addresses_[i])
-                                   : frame(key.kernel_space, 0, addresses_[i]);
-    resolved.stack = assembler_.stack(resolved.stack, at);
-    resolved.has_user_frame = resolved.has_user_frame || user;
+  const JitCode::View jit = user_space == key.user_space ? key.jit : 0;
+  cut_path({user_space, key.kernel_space, jit});
+  model::StackId stack = path_.empty() ? model::StackId{} : path_.back().stack;
+  for (size_t i = addresses_.size() - path_.size(); i-- > 0;) {
+    const Address& address = addresses_[i];
+    const model::FrameId at =
+        address.space == Space::kUser ? frame(user_space, jit, address) : frame(key.kernel_space, 0, address);
+    stack = assembler_.stack(stack, at);
+    path_.push_back({address, stack});
   }
-  resolved.addresses = chain_addresses_;
-  return resolved;
+  const bool has_user_frame = std::ranges::any_of(addresses_, [](const Address& a) { return a.space == Space::kUser; });
+  return {.stack = stack, .addresses = chain_addresses_, .has_user_frame = has_user_frame};
 }
 
 }  // namespace tephra::stream

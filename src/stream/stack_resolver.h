@@ -30,9 +30,23 @@ class StackResolver {
     uint64_t ip;
     Space space;
     model::AddressKind kind;
+    bool operator==(const Address&) const = default;
+  };
+  // What addresses mean depends on these.
+  struct Surroundings {
+    AddressSpaces::State user_space = 0;
+    AddressSpaces::State kernel_space = 0;
+    JitCode::View jit = 0;
+    bool operator==(const Surroundings&) const = default;
+  };
+  struct Step {
+    Address address;
+    model::StackId stack;
   };
 
   void collect_addresses(const SampleKey& key);
+  // Leaves of the last path what this sample's begins with, too.
+  void cut_path(const Surroundings& surroundings);
   // Where the user addresses of the sample are to be looked up.
   AddressSpaces::State user_space_of(const SampleKey& key) const;
   model::FrameId frame(AddressSpaces::State space, JitCode::View jit, const Address& address);
@@ -44,6 +58,9 @@ class StackResolver {
   const ProcessHistory& history_;
   std::vector<Address> addresses_;  // leaf first; kept to save allocations
   uint32_t chain_addresses_ = 0;    // how many of them the chain told
+  // Of the sample before, outermost first: threads stay in their outer frames, so the next one often begins with it.
+  std::vector<Step> path_;
+  Surroundings path_surroundings_;
   struct CachedFrame {
     uint64_t ip = 0;
     AddressSpaces::State space = 0;

@@ -32,6 +32,8 @@ class Unwinder {
     // mapped then. An address further out that is no return address (what a signal interrupted, and the code that
     // returns from one) has the marker PERF_CONTEXT_USER before it, as the leaf has in a call chain.
     virtual tephra_walk_end walk(const RawStack& raw, AddressSpaces::State space, std::vector<uint64_t>& addresses) = 0;
+    // A stack that will be walked after the next one: what the walk needs may be fetched meanwhile.
+    virtual void expect(const RawStack&) {}
   };
 
   virtual ~Unwinder() = default;

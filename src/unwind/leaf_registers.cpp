@@ -71,6 +71,13 @@ uint64_t needed_mask(Machine machine) {
 
 }  // namespace
 
+std::optional<uint64_t> stack_pointer(Machine machine, const stream::RawStack& raw) {
+  const uint64_t bit = uint64_t{1} << (machine == Machine::kArm64 ? kArm64Sp : kX86Sp);
+  const auto at = static_cast<size_t>(std::popcount(raw.register_mask & (bit - 1))) * 8;
+  if (!(raw.register_mask & bit) || at + 8 > raw.registers.size()) return std::nullopt;
+  return base::load<uint64_t>(raw.registers.data() + at);
+}
+
 LeafRegisters read_leaf_registers(Machine machine, const stream::RawStack& raw) {
   LeafRegisters leaf;
   size_t at = 0;

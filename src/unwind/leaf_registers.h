@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 
 #include "stream/unwinder.h"
 #include "unwind/machine.h"
@@ -24,5 +25,7 @@ struct LeafRegisters {
 
 // Reads what a sample holds in perf's order of the machine's registers.
 LeafRegisters read_leaf_registers(Machine machine, const stream::RawStack& raw);
+// The stack pointer alone; nothing where it was not recorded.
+std::optional<uint64_t> stack_pointer(Machine machine, const stream::RawStack& raw);
 
 }  // namespace tephra::unwind

@@ -2,6 +2,8 @@
 
 #include <linux/perf_event.h>
 
+#include <algorithm>
+
 #include "base/hash.h"
 #include "unwind/leaf_registers.h"
 
@@ -34,14 +36,9 @@ namespace {
 
 constexpr size_t kPlaces = size_t{1} << 15;
 
-// A walk waits for memory at every frame, one after the other. Threads stay in their outer frames from one sample to
-// the next, so most of these words can be asked for together, before the walk.
-void prefetch_frames(const StackCopy& copy, const std::vector<uint64_t>& frame_addresses) {
-  for (const uint64_t address : frame_addresses) {
-    const uint64_t at = address - sizeof(uint64_t) - copy.start;
-    if (at < copy.bytes.size()) __builtin_prefetch(copy.bytes.data() + at);
-  }
-}
+constexpr size_t kCacheLine = 64;
+// Of the innermost frames, which are others in every sample.
+constexpr size_t kInnerBytes = 2048;
 
 // A step that no rule was asked about, and that may therefore have led astray.
 bool is_guess(const tephra_frame_rule* rule) { return rule == nullptr || rule->cfa == TEPHRA_CFA_NONE; }
@@ -87,7 +84,6 @@ tephra_walk_end StackWalker::walk_from(tephra_frame& frame, const stream::RawSta
                                        const unsigned long long* registers, stream::AddressSpaces::State space,
                                        std::vector<uint64_t>& addresses) {
   StackCopy copy{frame.sp, raw.stack};
-  prefetch_frames(copy, frame_addresses_);
   frame_addresses_.clear();
   tephra_walk_end guess = TEPHRA_WALK_NOT_TOLD;  // what to end with when the last step was one and led nowhere
   for (size_t depth = 0; depth < kMostFrames; ++depth) {
@@ -109,6 +105,20 @@ tephra_walk_end StackWalker::walk_from(tephra_frame& frame, const stream::RawSta
     registers = nullptr;
   }
   return TEPHRA_WALK_DEPTH;
+}
+
+// A walk waits for memory at every frame, one after the other. Threads stay in their outer frames from one sample to
+// the next, so most of what the walk reads can be asked for together, a whole walk ahead.
+void StackWalker::expect(const stream::RawStack& raw) {
+  const auto start = stack_pointer(machine_, raw);
+  if (!start) return;
+  for (size_t at = 0; at < std::min(kInnerBytes, raw.stack.size()); at += kCacheLine) {
+    __builtin_prefetch(raw.stack.data() + at);
+  }
+  for (const uint64_t address : frame_addresses_) {
+    const uint64_t at = address - sizeof(uint64_t) - *start;
+    if (at < raw.stack.size()) __builtin_prefetch(raw.stack.data() + at);
+  }
 }
 
 tephra_walk_end StackWalker::walk(const stream::RawStack& raw, stream::AddressSpaces::State space,

@@ -26,6 +26,7 @@ class StackWalker final : public stream::Unwinder::Walker {
 
   tephra_walk_end walk(const stream::RawStack& raw, stream::AddressSpaces::State space,
                        std::vector<uint64_t>& addresses) override;
+  void expect(const stream::RawStack& raw) override;
 
  private:
   // What is known about a program counter in a state of memory.
