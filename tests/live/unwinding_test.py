@@ -2,51 +2,20 @@
 
 import json
 import os
-import re
-import shutil
-import tempfile
 import unittest
 
-from support import FIXTURES, PROGRAMS, ROOT, LiveTest, program, run
+from support import FIXTURES, LiveTest, program, run
+from unwinding_programs import VARIANTS, UnwindingPrograms
 
-SOURCE = os.path.join(ROOT, "tests", "programs", "unwinding.cpp")
-COMPARE = os.path.join(PROGRAMS, "compare_unwinders")
 # A period below the slices of time that a busy machine gives: the clock begins anew with each.
 CLOCK = ["-e", "cpu-clock", "-c", "250000"]
 PERF = ["perf", "record", "-q", "-N", "-m", "4M", *CLOCK]
-FLAGS = ["-std=c++20", "-O2", "-g", "-fomit-frame-pointer", "-fno-optimize-sibling-calls", "-w"]
-VARIANTS = {
-    "gcc": ["g++"],
-    "gcc_no_pie": ["g++", "-no-pie"],
-    "gcc_static": ["g++", "-static", "-Wl,--eh-frame-hdr"],  # libunwind needs the table
-    "clang": ["clang++-14"],
-    "clang_O3_static_pie": ["clang++-14", "-O3", "-static-pie"],
-}
-ROW = re.compile(r"^\s+(outermost|[a-z0-9 ]+?)\s+(\d+)\s+(\d+)\s+(\d+)\s+(\d+)$")
 
 
-class Unwinding(LiveTest):
-    @classmethod
-    def setUpClass(cls):
-        cls.built = tempfile.mkdtemp(prefix="tephra-unwinding-")
-        cls.addClassCleanup(shutil.rmtree, cls.built, ignore_errors=True)
-
+class Unwinding(UnwindingPrograms):
     def setUp(self):
         super().setUp()
         self.need_perf()
-
-    def compiled(self, name, *words):
-        """A program or library of the source; skips where the compiler is absent."""
-        path = os.path.join(self.built, name)
-        if not os.path.exists(path):
-            if shutil.which(words[0]) is None:
-                self.skipTest(f"{words[0]} is not installed")
-            done = run([words[0], *FLAGS, *words[1:], "-o", path, SOURCE, "-ldl", "-lpthread"])
-            self.assertEqual(done.returncode, 0, done.stderr)
-        return path
-
-    def plugin(self):
-        return self.compiled("plugin.so", "g++", "-DPLUGIN", "-shared", "-fPIC")
 
     def recorded(self, *command, size=16384):
         data = self.path("perf.data")
@@ -59,14 +28,10 @@ class Unwinding(LiveTest):
         return json.loads(result.stdout)["verdict"]
 
     def compare_with_libunwind(self, data):
-        """Returns, of the stacks that ours says are whole, how many are the same and how many part."""
-        if not os.path.exists(COMPARE):
-            self.skipTest("compare_unwinders was not built: libunwind-dev is not installed")
-        text = run([COMPARE, "-v", "3", data]).stdout
-        rows = {row[1].strip(): [int(n) for n in row.groups()[1:]] for row in map(ROW.match, text.splitlines()) if row}
-        self.assertIn("outermost", rows, text)
-        same, longer, shorter, other = rows["outermost"]
-        return same, longer, shorter, other, text
+        """Of the stacks that ours says are whole, how many are the same and how many part."""
+        tables, text = self.compared(data)
+        self.assertIn("outermost", tables["libunwind"], text)
+        return *tables["libunwind"]["outermost"], text
 
     def assert_whole(self, data, least=0.99):
         verdict = self.verdict(data)
@@ -192,29 +157,15 @@ class Unwinding(LiveTest):
         self.assert_agrees(data)
 
     def test_python(self):
-        python = shutil.which("python3")
-        text = ("import json, re, time\ndef f(n): return n if n < 2 else f(n - 1) + f(n - 2)\n"
-                "while time.process_time() < 0.6: f(12); re.sub('[ab]+c', 'x', 'abc' * 200); json.dumps([1] * 500)")
-        data = self.recorded(python, "-c", text, size=32768)
+        data = self.recorded(*self.python(), size=32768)
         self.assert_whole(data)
         self.assert_agrees(data)
 
     def test_node(self):
-        if shutil.which("node") is None:
-            self.skipTest("node is not installed")
-        text = "function f(n){return n<2?n:f(n-1)+f(n-2)};let s=0;while(process.cpuUsage().user<0.8e6)s+=f(20);"
-        data = self.recorded("node", "--interpreted-frames-native-stack", "-e", text, size=32768)
-        self.assertGreaterEqual(self.verdict(data)["stacks_rooted"], 0.97, self.verdict(data))
+        self.assert_whole(self.recorded(*self.node(), size=32768))
 
     def test_java(self):
-        if shutil.which("java") is None:
-            self.skipTest("java is not installed")
-        with open(self.path("Work.java"), "w") as file:
-            file.write("class Work { static int f(int n) { return n < 2 ? n : f(n - 1) + f(n - 2); }\n"
-                       "public static void main(String[] a) { long e = System.currentTimeMillis() + 2000; int s = 0;\n"
-                       "while (System.currentTimeMillis() < e) s += f(25); System.exit(s == 1 ? 1 : 0); } }\n")
-        data = self.recorded("java", "-XX:+PreserveFramePointer", self.path("Work.java"), size=32768)
-        self.assertGreaterEqual(self.verdict(data)["stacks_rooted"], 0.95, self.verdict(data))
+        self.assert_whole(self.recorded(*self.java(), size=32768))
 
 
 class BranchRecords(LiveTest):

@@ -29,7 +29,7 @@ namespace {
 
 using namespace tephra;
 
-constexpr uint64_t kSameMoment = 200'000;  // ns between the two records of one sample
+constexpr uint64_t kSameMoment = 100'000;  // ns between the two records of one sample
 constexpr const char* kEnds[] = {"not told",   "outermost",   "depth",   "no mapping", "no rule", "unsupported",
                                  "unreadable", "implausible", "no file", "32 bit",     "copy end"};
 
@@ -98,8 +98,13 @@ std::vector<uint64_t> user_part(const base::Words& chain) {
   return addresses;
 }
 
-// Samples that were walked in the kernel, by thread and time.
-using Walked = std::map<std::pair<int32_t, uint64_t>, std::pair<int, std::vector<uint64_t>>>;
+// A sample that was walked in the kernel.
+struct KernelWalk {
+  uint64_t ip;
+  int end;
+  std::vector<uint64_t> addresses;
+};
+using Walked = std::map<std::pair<int32_t, uint64_t>, KernelWalk>;  // by thread and time
 
 class Comparison {
  public:
@@ -113,7 +118,7 @@ class Comparison {
     Walked walked;
     for_each(side_band, [&](const stream::Sample& sample, uint64_t) {
       const int end = (sample.misc & TEPHRA_WALK_END_MASK) >> TEPHRA_WALK_END_SHIFT;
-      if (end != 0) walked[{sample.origin.tid, sample.origin.time}] = {end, user_part(sample.callchain)};
+      if (end != 0) walked[{sample.origin.tid, sample.origin.time}] = {sample.ip, end, user_part(sample.callchain)};
     });
     const auto walker = unwinder_.walker(side_band.history.spaces(), assembler_.so_far(), "x86_64");
     tools::LibunwindWalk libunwind(files_, side_band.history.spaces(), assembler_.so_far());
@@ -135,12 +140,12 @@ class Comparison {
         show("tephra", ours, side_band.history.spaces(), space, assembler_.so_far());
         show("libunwind", theirs, side_band.history.spaces(), space, assembler_.so_far());
       }
-      const auto twin = nearest(walked, sample);
-      if (twin == walked.end()) return;
-      if (in_kernel_.add(twin->second.first, twin->second.second, ours) == Agreement::kOther && shown_left_ > 0) {
+      const KernelWalk* twin = twin_of(walked, sample);
+      if (twin == nullptr) return;
+      if (in_kernel_.add(twin->end, twin->addresses, ours) == Agreement::kOther && shown_left_ > 0) {
         --shown_left_;
         std::printf("sample at %lu of %d differs (%s):\n", sample.origin.time, sample.origin.tid, kEnds[end]);
-        show("in the kernel", twin->second.second, side_band.history.spaces(), space, assembler_.so_far());
+        show("in the kernel", twin->addresses, side_band.history.spaces(), space, assembler_.so_far());
         show("over the copy", ours, side_band.history.spaces(), space, assembler_.so_far());
       }
     });
@@ -163,12 +168,19 @@ class Comparison {
     }
   }
 
-  static Walked::const_iterator nearest(const Walked& walked, const stream::Sample& sample) {
-    const uint64_t from = sample.origin.time - std::min(sample.origin.time, kSameMoment);
-    const auto at = walked.lower_bound({sample.origin.tid, from});
-    const bool close = at != walked.end() && at->first.first == sample.origin.tid &&
-                       at->first.second <= sample.origin.time + kSameMoment;
-    return close ? at : walked.end();
+  // The nearest that was at the same address: one of the two records may be lost.
+  static const KernelWalk* twin_of(const Walked& walked, const stream::Sample& sample) {
+    const uint64_t time = sample.origin.time;
+    const KernelWalk* nearest = nullptr;
+    uint64_t least = kSameMoment;
+    const auto end = walked.upper_bound({sample.origin.tid, time + kSameMoment});
+    for (auto at = walked.lower_bound({sample.origin.tid, time - std::min(time, kSameMoment)}); at != end; ++at) {
+      const uint64_t distance = at->first.second > time ? at->first.second - time : time - at->first.second;
+      if (at->second.ip != sample.ip || distance > least) continue;
+      least = distance;
+      nearest = &at->second;
+    }
+    return nearest;
   }
 
   const stream::Recording& recording_;
