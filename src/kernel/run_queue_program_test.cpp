@@ -13,6 +13,7 @@
 
 #include "base/file.h"
 #include "kernel/bpf_config.h"
+#include "kernel/rights_for_tests.h"
 
 namespace tephra::kernel {
 namespace {
@@ -131,21 +132,7 @@ TEST_P(RunQueueTest, TellsNothingBelowTheThreshold) {
 }
 
 TEST(RunQueue, WithoutRightsSaysWhatIsMissing) {
-  const pid_t child = ::fork();
-  if (child == 0) {
-    if (::geteuid() == 0 && ::setresuid(65534, 65534, 65534) != 0) ::_exit(3);
-    const auto program = RunQueueProgram::start({});
-    if (program.ok()) ::_exit(1);
-    const std::string message = program.error().message();
-    const char* expected = TEPHRA_BPF ? "setcap cap_bpf,cap_perfmon" : "built without BPF";
-    if (message.find(expected) != std::string::npos) ::_exit(0);
-    std::fprintf(stderr, "%s\n", message.c_str());
-    ::_exit(2);
-  }
-  int status = 0;
-  ::waitpid(child, &status, 0);
-  ASSERT_TRUE(WIFEXITED(status));
-  EXPECT_EQ(WEXITSTATUS(status), 0);
+  EXPECT_EQ(status_without_rights([] { return RunQueueProgram::start({}); }), 0);
 }
 
 INSTANTIATE_TEST_SUITE_P(BothWays, RunQueueTest, testing::Bool(),
