@@ -68,11 +68,14 @@ def bench_clang(folder, rounds, seconds):
     perf_record(data, 999, 65528, ["/bin/sh", "-c", f"timeout {seconds} clang++-14 -std=c++20 -O2 -g -c {source} "
                                    f"-o {folder}/large.o || true"])
     ours = unwound(data)
+    folding = timed([TEPHRA, "fold", "-q", "--no-inline", data], rounds)
     theirs = timed(["perf", "script", "--no-inline", "-i", data], 1)
     yield dict(work=f"{ours['samples']:,} samples of clang with copies of 64 KB, "
                     f"{ours['frames'] / ours['samples']:.0f} frames each, time a sample",
                ours=ours["seconds"] / ours["samples"] * 1e6, peer="`perf script --no-inline`",
                theirs=theirs / ours["samples"] * 1e6, unit="µs", goal="6.7 µs (150,000 a second)")
+    yield dict(work="the same to folded stacks, whole processes", ours=folding, peer="`perf script --no-inline`",
+               theirs=theirs, unit="s", goal="")
     sys.stderr.write(f"clang: {ours['samples'] / ours['seconds']:,.0f} samples a second, "
                      f"{100 * ours['whole'] / ours['samples']:.2f} % whole, first {ours['first_seconds']:.3f} s\n")
 
