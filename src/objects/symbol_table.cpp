@@ -90,8 +90,8 @@ Relocation to_relocation(const std::byte* at, bool is_64bit) {
   return relocation;
 }
 
-std::vector<Relocation> read_relocations(const ElfFile& elf, const ElfFile::Section& section) {
-  std::vector<Relocation> relocations;
+template <class Visit>
+void for_each_relocation(const ElfFile& elf, const ElfFile::Section& section, Visit visit) {
   const bool with_addend = section.type == SHT_RELA;
   const size_t size = elf.is_64bit() ? (with_addend ? sizeof(Elf64_Rela) : sizeof(Elf64_Rel))
                                      : (with_addend ? sizeof(Elf32_Rela) : sizeof(Elf32_Rel));
@@ -99,14 +99,11 @@ std::vector<Relocation> read_relocations(const ElfFile& elf, const ElfFile::Sect
   for (size_t at = 0; at + size <= content.size(); at += size) {
     const std::byte* entry = content.data() + at;
     if (elf.is_64bit()) {
-      relocations.push_back(with_addend ? to_relocation<Elf64_Rela>(entry, true)
-                                        : to_relocation<Elf64_Rel>(entry, true));
+      visit(with_addend ? to_relocation<Elf64_Rela>(entry, true) : to_relocation<Elf64_Rel>(entry, true));
     } else {
-      relocations.push_back(with_addend ? to_relocation<Elf32_Rela>(entry, false)
-                                        : to_relocation<Elf32_Rel>(entry, false));
+      visit(with_addend ? to_relocation<Elf32_Rela>(entry, false) : to_relocation<Elf32_Rel>(entry, false));
     }
   }
-  return relocations;
 }
 
 // The slot that an x86-64 stub jumps through: `jmp *disp32(%rip)`, found by its two bytes of opcode.
@@ -119,44 +116,74 @@ std::optional<uint64_t> slot_of_stub(Bytes stub, uint64_t address) {
   return std::nullopt;
 }
 
-// Names of the functions behind the slots of the global offset table.
+// Names of the functions behind the slots of the global offset table that stubs jump through. Large libraries have a
+// hundred times as many relocations as stubs, so names are made of those that are asked for.
 class SlotNames {
  public:
-  explicit SlotNames(const ElfFile& elf) {
+  // For slots between `lowest` and `highest`.
+  SlotNames(const ElfFile& elf, uint64_t lowest, uint64_t highest) : elf_(elf) {
     for (const auto& section : elf.sections()) {
       if (section.type != SHT_RELA && section.type != SHT_REL) continue;
       const auto* symbols = elf.section_at(section.link);
       if (symbols == nullptr || symbols->type != SHT_DYNSYM) continue;
       const bool of_plt = section.name == ".rela.plt" || section.name == ".rel.plt";
-      for (const Relocation& relocation : read_relocations(elf, section)) {
-        const std::string name = name_of(elf, *symbols, relocation);
-        if (name.empty()) continue;
-        by_slot_.emplace(relocation.slot, name);
-        if (of_plt) in_order_.push_back(name);
-      }
+      for_each_relocation(elf, section, [&](const Relocation& relocation) {
+        if (of_plt) in_order_.push_back({symbols, relocation});
+        if (relocation.slot < lowest || relocation.slot > highest) return;
+        by_slot_.try_emplace(relocation.slot, Named{symbols, relocation});
+      });
     }
   }
 
-  const std::string* of_slot(uint64_t slot) const {
+  // Empty: it has none.
+  std::string of_slot(uint64_t slot) const {
     const auto at = by_slot_.find(slot);
-    return at == by_slot_.end() ? nullptr : &at->second;
+    return at == by_slot_.end() ? std::string() : name_of(at->second);
   }
-  const std::string* in_order(uint64_t index) const { return index < in_order_.size() ? &in_order_[index] : nullptr; }
+  std::string in_order(uint64_t index) const {
+    return index < in_order_.size() ? name_of(in_order_[index]) : std::string();
+  }
 
  private:
-  static std::string name_of(const ElfFile& elf, const ElfFile::Section& symbols, const Relocation& relocation) {
+  struct Named {
+    const ElfFile::Section* symbols;
+    Relocation relocation;
+  };
+
+  std::string name_of(const Named& named) const {
+    const auto& [symbols, relocation] = named;
     if (relocation.symbol == 0) return fmt::format("*ABS*+{:#x}", relocation.addend);
-    const size_t size = elf.is_64bit() ? sizeof(Elf64_Sym) : sizeof(Elf32_Sym);
-    const auto* strings = elf.section_at(symbols.link);
-    if (strings == nullptr || (relocation.symbol + uint64_t{1}) * size > symbols.content.size()) return {};
-    const uint32_t offset = base::load<uint32_t>(symbols.content.data() + relocation.symbol * size);
+    const size_t size = elf_.is_64bit() ? sizeof(Elf64_Sym) : sizeof(Elf32_Sym);
+    const auto* strings = elf_.section_at(symbols->link);
+    if (strings == nullptr || (relocation.symbol + uint64_t{1}) * size > symbols->content.size()) return {};
+    const uint32_t offset = base::load<uint32_t>(symbols->content.data() + relocation.symbol * size);
     if (offset >= strings->content.size()) return {};
     return std::string(base::until_nul(strings->content.subspan(offset)));
   }
 
-  std::unordered_map<uint64_t, std::string> by_slot_;
-  std::vector<std::string> in_order_;
+  const ElfFile& elf_;
+  std::unordered_map<uint64_t, Named> by_slot_;
+  std::vector<Named> in_order_;
 };
+
+struct Stub {
+  uint64_t address = 0;
+  uint32_t size = 0;
+  std::optional<uint64_t> slot;
+  std::optional<uint64_t> index;  // in a lazy table, whose stubs come in the order of their relocations
+};
+
+void collect_stubs(const ElfFile& elf, const ElfFile::Section& section, std::vector<Stub>& stubs) {
+  const uint64_t entry_size = section.entry_size >= 4 && section.entry_size <= 64 ? section.entry_size : 16;
+  const Bytes content = at_most(section.content, kMostStubBytes);
+  for (uint64_t at = 0; at + entry_size <= content.size(); at += entry_size) {
+    Stub stub{.address = section.address + at, .size = static_cast<uint32_t>(entry_size)};
+    if (elf.machine() == EM_X86_64) stub.slot = slot_of_stub(content.subspan(at, entry_size), stub.address);
+    // The first entry of a lazy table is the common tail.
+    if (section.name == ".plt" && at > 0) stub.index = at / entry_size - 1;
+    stubs.push_back(stub);
+  }
+}
 
 unsigned leading_underscores(std::string_view name) {
   const size_t count = name.find_first_not_of('_');
@@ -185,24 +212,27 @@ void SymbolTable::add_section(const ElfFile& elf, const ElfFile::Section& symbol
 }
 
 void SymbolTable::add_plt(const ElfFile& elf) {
-  std::optional<SlotNames> names;
+  std::vector<Stub> stubs;
   for (const auto& section : elf.sections()) {
-    const bool lazy = section.name == ".plt";
-    if (!lazy && section.name != ".plt.sec" && section.name != ".plt.got") continue;
-    if (!names) names.emplace(elf);
-    const uint64_t entry_size = section.entry_size >= 4 && section.entry_size <= 64 ? section.entry_size : 16;
-    const Bytes stubs = at_most(section.content, kMostStubBytes);
-    for (uint64_t at = 0; at + entry_size <= stubs.size(); at += entry_size) {
-      const uint64_t address = section.address + at;
-      const auto slot =
-          elf.machine() == EM_X86_64 ? slot_of_stub(stubs.subspan(at, entry_size), address) : std::nullopt;
-      const std::string* name = slot ? names->of_slot(*slot) : nullptr;
-      // The first entry of a lazy table is the common tail; a stub that only pushes its index comes in their order.
-      if (name == nullptr && lazy && at > 0) name = names->in_order(at / entry_size - 1);
-      if (name == nullptr) continue;
-      made_names_.push_back(*name + "@plt");
-      rows_.push_back({address, made_names_.back().c_str(), static_cast<uint32_t>(entry_size), STB_GLOBAL});
+    if (section.name == ".plt" || section.name == ".plt.sec" || section.name == ".plt.got") {
+      collect_stubs(elf, section, stubs);
     }
+  }
+  if (stubs.empty()) return;
+  uint64_t lowest = UINT64_MAX;
+  uint64_t highest = 0;
+  for (const Stub& stub : stubs) {
+    if (!stub.slot) continue;
+    lowest = std::min(lowest, *stub.slot);
+    highest = std::max(highest, *stub.slot);
+  }
+  const SlotNames names(elf, lowest, highest);
+  for (const Stub& stub : stubs) {
+    std::string name = stub.slot ? names.of_slot(*stub.slot) : std::string();
+    if (name.empty() && stub.index) name = names.in_order(*stub.index);
+    if (name.empty()) continue;
+    made_names_.push_back(name + "@plt");
+    rows_.push_back({stub.address, made_names_.back().c_str(), stub.size, STB_GLOBAL});
   }
 }
 
