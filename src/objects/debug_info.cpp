@@ -28,15 +28,23 @@ LoadedCode code_of(base::Bytes file) {
   return LoadedCode(elf ? *elf : ElfFile());
 }
 
+base::Bytes lines_of(base::Bytes image) {
+  const auto elf = ElfFile::parse(image);
+  const auto* section = elf ? elf->section(".debug_line") : nullptr;
+  return section != nullptr ? section->content : base::Bytes();
+}
+
 // Handles of libdw over one image, each used by one thread at a time, and what all of them need to know.
 class DwarfPool {
  public:
   DwarfPool(base::Bytes file, DebugSources* sources)
-      : files_(file, sources), code_(code_of(file)), budget_(files_.image().size()) {}
+      : files_(file, sources),
+        code_(code_of(file)),
+        budget_(files_.image().size()),
+        line_section_(lines_of(files_.image())) {}
 
-  // Of the file itself: the image that libdw reads may be made of debug sections alone.
-  const LoadedCode& code() const { return code_; }
-  ReadingBudget& budget() { return budget_; }
+  UnitSurroundings surroundings() { return {code_, budget_, line_section_}; }
+  bool is_cut() const { return budget_.is_spent(); }
   bool has_loose_parts() const { return files_.has_loose_parts(); }
 
   std::optional<DwarfHandle> take() {
@@ -59,8 +67,9 @@ class DwarfPool {
 
  private:
   DebugFiles files_;  // outlives the handles
-  LoadedCode code_;
+  LoadedCode code_;   // of the file itself: the image that libdw reads may be made of debug sections alone
   ReadingBudget budget_;
+  base::Bytes line_section_;
   std::mutex mutex_;
   std::vector<DwarfHandle> idle_;
 };
@@ -68,8 +77,8 @@ class DwarfPool {
 // Finds where the code of each unit is.
 class UnitRanges {
  public:
-  UnitRanges(Dwarf* dwarf, const LoadedCode& code, ReadingBudget& budget)
-      : dwarf_(dwarf), code_(code), budget_(budget) {
+  UnitRanges(Dwarf* dwarf, const UnitSurroundings& surroundings)
+      : dwarf_(dwarf), code_(surroundings.code), budget_(surroundings.budget) {
     add_listed();
     Dwarf_CU* cu = nullptr;
     Dwarf_Die root;
@@ -167,7 +176,7 @@ class IndexedDebugInfo : public DebugInfo {
     });
   }
 
-  bool is_cut() const override { return pool_ && pool_->budget().is_spent(); }
+  bool is_cut() const override { return pool_ && pool_->is_cut(); }
 
   std::string updated_index() const override {
     // Files of single units come and go unnoticed; what was left out is to be told every time.
@@ -212,7 +221,7 @@ class IndexedDebugInfo : public DebugInfo {
     auto dwarf = pool().take();
     if (!dwarf) return;
     readable_ = true;
-    UnitRanges found(dwarf->get(), pool().code(), pool().budget());
+    UnitRanges found(dwarf->get(), pool().surroundings());
     pool().give_back(std::move(*dwarf));
     own_ranges_ = std::move(found.ranges);
     read_units(found.silent);
@@ -242,8 +251,7 @@ class IndexedDebugInfo : public DebugInfo {
   std::unique_ptr<OwnedUnitTables> read_unit(uint64_t root) {
     auto dwarf = pool_->take();
     if (!dwarf) return nullptr;
-    auto tables =
-        std::make_unique<OwnedUnitTables>(DebugUnit(dwarf->get(), root, pool_->code(), pool_->budget()).take());
+    auto tables = std::make_unique<OwnedUnitTables>(DebugUnit(dwarf->get(), root, pool_->surroundings()).take());
     pool_->give_back(std::move(*dwarf));
     return tables;
   }

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "objects/demangle.h"
+#include "objects/line_rows.h"
 #include "objects/type_names.h"
 
 namespace tephra::objects {
@@ -80,8 +81,8 @@ bool is_unnamed_type(Dwarf_Die& entry) {
 
 }  // namespace
 
-DebugUnit::DebugUnit(Dwarf* dwarf, Dwarf_Off root, const LoadedCode& code, ReadingBudget& budget)
-    : dwarf_(dwarf), code_(code), budget_(budget) {
+DebugUnit::DebugUnit(Dwarf* dwarf, Dwarf_Off root, const UnitSurroundings& surroundings)
+    : dwarf_(dwarf), code_(surroundings.code), budget_(surroundings.budget), line_section_(surroundings.line_section) {
   if (::dwarf_offdie(dwarf, root, &root_) == nullptr) return;
   const int language = ::dwarf_srclang(&root_);
   has_scopes_ = !is_c(language);
@@ -185,7 +186,10 @@ void DebugUnit::flatten() {
 void DebugUnit::read_lines() {
   Dwarf_Lines* table = nullptr;
   size_t count = 0;
-  if (::dwarf_getsrclines(&root_, &table, &count) != 0) return;
+  if (::dwarf_getsrclines(&root_, &table, &count) != 0 || count == 0 || !budget_.take_lines(count)) return;
+  Dwarf_Addr first = 0;
+  const bool has_discarded = ::dwarf_lineaddr(::dwarf_onesrcline(table, 0), &first) == 0 && !code_.may_begin_at(first);
+  if (has_discarded && read_lines_of_loaded_code()) return;
   for (size_t i = 0; i < count; ++i) {
     Dwarf_Line* line = ::dwarf_onesrcline(table, i);
     Dwarf_Addr address = 0;
@@ -198,6 +202,21 @@ void DebugUnit::read_lines() {
     add_line(address, end ? UnitTables::Place{kNone, 0} : UnitTables::Place{file_name(file), uint32_t(number)});
   }
   join_lines();
+}
+
+bool DebugUnit::read_lines_of_loaded_code() {
+  Dwarf_Attribute attribute;
+  Dwarf_Word offset = 0;
+  if (::dwarf_attr(&root_, DW_AT_stmt_list, &attribute) == nullptr || ::dwarf_formudata(&attribute, &offset) != 0) {
+    return false;
+  }
+  const auto rows = read_line_rows(line_section_, offset, code_);
+  if (!rows) return false;
+  for (const LineRow& row : *rows) {
+    add_line(row.address, row.ends ? UnitTables::Place{kNone, 0} : UnitTables::Place{file_name(row.file), row.line});
+  }
+  join_lines();
+  return true;
 }
 
 // Rows come in the order of addresses.

@@ -15,12 +15,18 @@
 
 namespace tephra::objects {
 
+// What the units of a file share. Needed while a unit is read only.
+struct UnitSurroundings {
+  const LoadedCode& code;  // functions that begin elsewhere are left out
+  ReadingBudget& budget;
+  base::Bytes line_section;  // .debug_line
+};
+
 // Reads one compile unit with libdw and flattens it.
 class DebugUnit {
  public:
-  // The unit whose root entry is at `root`. Functions that begin outside of `code` are left out. `budget` is shared by
-  // the units of a file; both are needed while the unit is read only.
-  DebugUnit(Dwarf* dwarf, Dwarf_Off root, const LoadedCode& code, ReadingBudget& budget);
+  // The unit whose root entry is at `root`.
+  DebugUnit(Dwarf* dwarf, Dwarf_Off root, const UnitSurroundings& surroundings);
 
   OwnedUnitTables take() && { return std::move(tables_); }
 
@@ -46,6 +52,7 @@ class DebugUnit {
   void flatten();
   void emit(uint64_t begin, uint32_t node);
   void read_lines();
+  bool read_lines_of_loaded_code();
   void add_line(uint64_t address, UnitTables::Place place);
   uint32_t file_name(uint64_t index);
   void join_lines();
@@ -65,6 +72,7 @@ class DebugUnit {
   Dwarf_Die root_{};
   const LoadedCode& code_;
   ReadingBudget& budget_;
+  base::Bytes line_section_;
   bool has_scopes_ = true;      // names are qualified: not C
   bool code_in_types_ = false;  // functions with code are inside types, as Rust has them
   Dwarf_Files* files_ = nullptr;
