@@ -13,7 +13,8 @@ namespace tephra::base {
 
 // Files that can be made anew at any time, below $XDG_CACHE_HOME/tephra (else ~/.cache/tephra): one folder a kind, one
 // file a key. An entry is whole or absent, also when several processes write it or one is killed; what is damaged, of
-// another version, of another user or not a regular file is as if absent.
+// another version, of another name, of another user or not a regular file is as if absent. Folders of another user and
+// links to folders are not used at all.
 class DiskCache {
  public:
   // Of this user; without a home nothing is stored and nothing found. TEPHRA_NO_CACHE in the environment has the same
@@ -44,7 +45,9 @@ class DiskCache {
   const std::string& folder() const { return folder_; }
 
  private:
-  std::string path_of(std::string_view kind, std::string_view key) const;
+  // The folder of a kind; nothing where it is missing, of another user or a link.
+  FileDescriptor folder_of(std::string_view kind, std::string_view key) const;
+  FileDescriptor make_folder_of(const std::string& kind) const;
   std::string folder_;
 };
 

@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
@@ -57,10 +58,61 @@ TEST_F(DiskCacheTest, NeverOpensAFifoOrALink) {
   EXPECT_EQ(text_of("cc"), "(absent)");
 }
 
-TEST_F(DiskCacheTest, RefusesKeysThatAreNoWords) {
+TEST_F(DiskCacheTest, RefusesKeysThatAreNoHexDigits) {
   EXPECT_FALSE(cache().store("tables", "../aa", 1, as_bytes("rows")));
+  EXPECT_FALSE(cache().store("tables", "notes", 1, as_bytes("rows")));
   EXPECT_FALSE(cache().store("tables", "", 1, as_bytes("rows")));
   EXPECT_FALSE(DiskCache("").store("tables", "aa", 1, as_bytes("rows")));
+}
+
+TEST_F(DiskCacheTest, AnEntryUnderAnotherNameIsNone) {
+  ASSERT_TRUE(cache().store("tables", "aa", 1, as_bytes("rows")));
+  std::filesystem::copy(file("aa"), file("bb"));
+  EXPECT_EQ(text_of("bb"), "(absent)");
+  std::filesystem::create_directory(folder_ + "/deep/tephra/others");
+  std::filesystem::copy(file("aa"), folder_ + "/deep/tephra/others/aa");
+  EXPECT_FALSE(cache().find("others", "aa", 1));
+  EXPECT_EQ(text_of("aa"), "rows");
+}
+
+TEST_F(DiskCacheTest, AFolderBehindALinkIsNotUsed) {
+  const std::string precious = folder_ + "/precious";
+  std::filesystem::create_directory(precious);
+  std::ofstream(precious + "/bb") << std::string(5000, 'x');
+  std::filesystem::create_directories(folder_ + "/deep/tephra");
+  std::filesystem::create_directory_symlink(precious, folder_ + "/deep/tephra/tables");
+  EXPECT_FALSE(cache().store("tables", "aa", 1, as_bytes("rows"), 100));
+  EXPECT_EQ(text_of("aa"), "(absent)");
+  EXPECT_TRUE(std::filesystem::exists(precious + "/bb"));
+  EXPECT_FALSE(std::filesystem::exists(precious + "/aa"));
+  // Nor is the folder of all kinds.
+  std::filesystem::create_directory_symlink(precious, folder_ + "/link");
+  EXPECT_FALSE(DiskCache(folder_ + "/link").store("tables", "aa", 1, as_bytes("rows")));
+}
+
+TEST_F(DiskCacheTest, AFolderOfAnotherUserIsNotUsed) {
+  if (::geteuid() != 0) GTEST_SKIP() << "only root can give a folder away";
+  ASSERT_TRUE(cache().store("tables", "aa", 1, as_bytes("rows")));
+  ASSERT_EQ(::chown((folder_ + "/deep/tephra/tables").c_str(), 65534, 65534), 0);
+  EXPECT_EQ(text_of("aa"), "(absent)");
+  EXPECT_FALSE(cache().store("tables", "bb", 1, as_bytes("rows"), 1));
+  EXPECT_TRUE(std::filesystem::exists(file("aa")));
+}
+
+TEST_F(DiskCacheTest, DeletesNothingButEntries) {
+  ASSERT_TRUE(cache().store("tables", "aa", 1, as_bytes("rows")));
+  const std::string folder = folder_ + "/deep/tephra/tables/";
+  const std::string content(1000, 'x');
+  std::filesystem::create_directory(folder + "cc");
+  for (const char* name : {"notes", "letter.txt", "cc/dd", "new-abcDEF"}) std::ofstream(folder + name) << content;
+  std::filesystem::create_symlink("notes", folder + "ee");
+  ASSERT_TRUE(cache().store("tables", "bb", 1, as_bytes(content), 10));
+  EXPECT_EQ(text_of("aa"), "(absent)");
+  for (const char* name : {"notes", "letter.txt", "cc/dd", "ee"}) {
+    EXPECT_TRUE(std::filesystem::exists(folder + name)) << name;
+  }
+  // What a writer that was killed has left.
+  EXPECT_FALSE(std::filesystem::exists(folder + "new-abcDEF"));
 }
 
 TEST_F(DiskCacheTest, DeletesTheOldestBeyondItsLimit) {

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/file.h"
+#include "objects/elf_file.h"
 
 namespace tephra::collect {
 namespace {
@@ -41,22 +42,7 @@ model::BuildId find_in_elf(Read&& read) {
 
 }  // namespace
 
-model::BuildId build_id_in_notes(base::Bytes notes) {
-  base::ByteReader reader(notes);
-  const auto padded = [](uint32_t size) { return (static_cast<size_t>(size) + 3) / 4 * 4; };
-  while (reader.ok() && reader.remaining() >= 12) {
-    const uint32_t name_size = reader.u32();
-    const uint32_t content_size = reader.u32();
-    const uint32_t type = reader.u32();
-    const auto name = base::as_text(reader.bytes(padded(name_size)));
-    const auto content = reader.bytes(padded(content_size));
-    if (!reader.ok()) break;
-    if (type == NT_GNU_BUILD_ID && name_size == 4 && name == std::string_view("GNU\0", 4)) {
-      return model::BuildId(content.first(content_size));
-    }
-  }
-  return {};
-}
+model::BuildId build_id_in_notes(base::Bytes notes) { return model::BuildId(objects::find_build_id_note(notes)); }
 
 model::BuildId build_id_of_file(int fd) {
   return find_in_elf([fd](uint64_t offset, void* to, size_t size) {

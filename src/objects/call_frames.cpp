@@ -1,6 +1,7 @@
 #include "objects/call_frames.h"
 
 #include <algorithm>
+#include <unordered_map>
 
 namespace tephra::objects {
 namespace {
@@ -54,11 +55,18 @@ CallFrames::CallFrames(const ElfFile& elf, const ElfFile* debug_file)
 }
 
 void CallFrames::index_all() {
+  std::unordered_map<uint64_t, std::optional<CfiCommon>> commons;
+  const auto common_at = [&](uint64_t offset) -> const std::optional<CfiCommon>& {
+    const auto [at, fresh] = commons.try_emplace(offset);
+    if (fresh) at->second = section_.read_common(offset);
+    return at->second;
+  };
   uint64_t offset = 0;
   while (const auto entry = section_.entry(offset)) {
-    if (const auto described = describe(section_, offset); described) {
-      const CfiFunction& function = described->function;
-      if (function.begin < function.end) index_.push_back({function.begin, function.end, offset});
+    if (const auto common_offset = section_.common_of(*entry)) {
+      const auto& common = common_at(*common_offset);
+      const auto function = common ? section_.read_function(*entry, *common) : std::nullopt;
+      if (function && function->begin < function->end) index_.push_back({function->begin, function->end, offset});
     }
     offset = entry->next;
   }

@@ -3,6 +3,7 @@
 #include <dwarf.h>
 #include <elf.h>
 
+#include <algorithm>
 #include <string_view>
 
 #include "objects/leb128.h"
@@ -39,6 +40,17 @@ std::optional<uint64_t> read_value(ByteReader& reader, uint8_t format, bool is_6
     default:
       return std::nullopt;
   }
+}
+
+// Text up to a NUL, of which no more is looked at than a real one has: any number of functions may refer to one entry.
+std::string_view read_augmentation_text(ByteReader& reader, Bytes content) {
+  if (!reader.ok()) return {};
+  const size_t most = std::min(reader.remaining(), kLongestAugmentation + 1);
+  ByteReader beginning(content.subspan(reader.position(), most));
+  const std::string_view text = beginning.c_string();
+  if (!beginning.ok()) reader.fail();
+  reader.skip(beginning.position());
+  return text;
 }
 
 }  // namespace
@@ -125,8 +137,8 @@ std::optional<CfiCommon> CfiSection::read_common(uint64_t offset) const {
   ByteReader reader(entry->content);
   reader.skip(entry->is_wide && kind_ == Kind::kDebugFrame ? 8 : 4);
   const uint8_t version = reader.u8();
-  const std::string_view augmentation = reader.c_string();
-  if (augmentation.size() > kLongestAugmentation) return std::nullopt;
+  const std::string_view augmentation = read_augmentation_text(reader, entry->content);
+  if (!reader.ok()) return std::nullopt;
   CfiCommon common;
   common.has_augmentation = augmentation.starts_with('z');
   if (augmentation == "eh") {

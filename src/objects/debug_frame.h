@@ -19,7 +19,7 @@ class DebugFrame {
   const CfiSection& section() const { return section_; }
 
  private:
-  base::Bytes decompress(const ElfFile& elf, base::Bytes compressed);
+  base::Bytes unpack(const ElfFile::Section& section, bool is_64bit);
 
   std::string owned_;
   CfiSection section_;

@@ -19,7 +19,7 @@ namespace tephra::objects {
 class DebugIndex {
  public:
   // Of the layout below; one more whenever it, or what the tables mean, changes.
-  static constexpr uint32_t kVersion = 1;
+  static constexpr uint32_t kVersion = 2;
 
   // Code of a unit; sorted by `begin`.
   struct Range {

@@ -14,18 +14,37 @@
 #include "objects/debug_index.h"
 #include "objects/debug_unit.h"
 #include "objects/dwarf_handle.h"
+#include "objects/elf_file.h"
+#include "objects/loaded_code.h"
+#include "objects/reading_budget.h"
 
 namespace tephra::objects {
 namespace {
 
 using Range = DebugIndex::Range;
 
-// Handles of libdw over one image, each used by one thread at a time.
+LoadedCode code_of(base::Bytes file) {
+  const auto elf = ElfFile::parse(file);
+  return LoadedCode(elf ? *elf : ElfFile());
+}
+
+base::Bytes lines_of(base::Bytes image) {
+  const auto elf = ElfFile::parse(image);
+  const auto* section = elf ? elf->section(".debug_line") : nullptr;
+  return section != nullptr ? section->content : base::Bytes();
+}
+
+// Handles of libdw over one image, each used by one thread at a time, and what all of them need to know.
 class DwarfPool {
  public:
-  DwarfPool(base::Bytes file, DebugSources* sources) : files_(file, sources) {}
+  DwarfPool(base::Bytes file, DebugSources* sources)
+      : files_(file, sources),
+        code_(code_of(file)),
+        budget_(files_.image().size()),
+        line_section_(lines_of(files_.image())) {}
 
-  uint64_t image_size() const { return files_.image().size(); }
+  UnitSurroundings surroundings() { return {code_, budget_, line_section_}; }
+  bool is_cut() const { return budget_.is_spent(); }
   bool has_loose_parts() const { return files_.has_loose_parts(); }
 
   std::optional<DwarfHandle> take() {
@@ -48,6 +67,9 @@ class DwarfPool {
 
  private:
   DebugFiles files_;  // outlives the handles
+  LoadedCode code_;   // of the file itself: the image that libdw reads may be made of debug sections alone
+  ReadingBudget budget_;
+  base::Bytes line_section_;
   std::mutex mutex_;
   std::vector<DwarfHandle> idle_;
 };
@@ -55,7 +77,8 @@ class DwarfPool {
 // Finds where the code of each unit is.
 class UnitRanges {
  public:
-  explicit UnitRanges(Dwarf* dwarf) : dwarf_(dwarf) {
+  UnitRanges(Dwarf* dwarf, const UnitSurroundings& surroundings)
+      : dwarf_(dwarf), code_(surroundings.code), budget_(surroundings.budget) {
     add_listed();
     Dwarf_CU* cu = nullptr;
     Dwarf_Die root;
@@ -83,18 +106,22 @@ class UnitRanges {
       if (row == nullptr || ::dwarf_getarangeinfo(row, &begin, &length, &root) != 0) continue;
       if (length == 0 || begin + length < begin) continue;
       listed_.insert(root);
+      if (!code_.may_begin_at(begin)) continue;
       ranges.push_back({begin, begin + length, root});
     }
   }
 
   void add_own(Dwarf_Die& root) {
-    const size_t before = ranges.size();
     const Dwarf_Off offset = ::dwarf_dieoffset(&root);
-    for_each_range(root, [&](uint64_t begin, uint64_t end) { ranges.push_back({begin, end, offset}); });
-    if (ranges.size() == before) silent.push_back(offset);
+    const bool says = for_each_range(root, code_, budget_, [&](uint64_t begin, uint64_t end) {
+      ranges.push_back({begin, end, offset});
+    });
+    if (!says) silent.push_back(offset);
   }
 
   Dwarf* dwarf_;
+  const LoadedCode& code_;
+  ReadingBudget& budget_;
   std::unordered_set<Dwarf_Off> listed_;
 };
 
@@ -149,9 +176,11 @@ class IndexedDebugInfo : public DebugInfo {
     });
   }
 
+  bool is_cut() const override { return pool_ && pool_->is_cut(); }
+
   std::string updated_index() const override {
-    // Files of single units come and go unnoticed.
-    if (fresh_.empty() || (pool_ && pool_->has_loose_parts())) return {};
+    // Files of single units come and go unnoticed; what was left out is to be told every time.
+    if (fresh_.empty() || is_cut() || (pool_ && pool_->has_loose_parts())) return {};
     std::map<uint64_t, UnitTables> units;
     index_.for_each_unit([&](uint64_t root, const UnitTables& tables) { units.emplace(root, tables); });
     for (const auto& [root, tables] : fresh_) units.insert_or_assign(root, tables->view());
@@ -192,7 +221,7 @@ class IndexedDebugInfo : public DebugInfo {
     auto dwarf = pool().take();
     if (!dwarf) return;
     readable_ = true;
-    UnitRanges found(dwarf->get());
+    UnitRanges found(dwarf->get(), pool().surroundings());
     pool().give_back(std::move(*dwarf));
     own_ranges_ = std::move(found.ranges);
     read_units(found.silent);
@@ -222,7 +251,7 @@ class IndexedDebugInfo : public DebugInfo {
   std::unique_ptr<OwnedUnitTables> read_unit(uint64_t root) {
     auto dwarf = pool_->take();
     if (!dwarf) return nullptr;
-    auto tables = std::make_unique<OwnedUnitTables>(DebugUnit(dwarf->get(), root, pool_->image_size()).take());
+    auto tables = std::make_unique<OwnedUnitTables>(DebugUnit(dwarf->get(), root, pool_->surroundings()).take());
     pool_->give_back(std::move(*dwarf));
     return tables;
   }

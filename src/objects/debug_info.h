@@ -40,7 +40,11 @@ class DebugInfo {
   // is known. Texts stay valid while the object lives.
   virtual void find(uint64_t address, std::vector<Level>& levels) = 0;
 
-  // Everything in `stored` and what was read since; empty when nothing was.
+  // Whether something of what was asked for was left out, because the file stands for more than a file of its size can
+  // hold: it is damaged or hostile.
+  virtual bool is_cut() const = 0;
+
+  // Everything in `stored` and what was read since; empty when nothing was, or something was left out.
   virtual std::string updated_index() const = 0;
 };
 

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "objects/demangle.h"
+#include "objects/line_rows.h"
 #include "objects/type_names.h"
 
 namespace tephra::objects {
@@ -17,7 +18,6 @@ constexpr uint32_t kDeepest = 256;
 // How many names may need the name of another function in turn: a lambda in a lambda in a function …
 constexpr uint32_t kDeepestName = 32;
 constexpr size_t kLongestScopes = 16 << 10;
-constexpr uint64_t kLeastBudget = 1 << 16;
 
 bool is_c(int language) {
   switch (language) {
@@ -81,8 +81,8 @@ bool is_unnamed_type(Dwarf_Die& entry) {
 
 }  // namespace
 
-DebugUnit::DebugUnit(Dwarf* dwarf, Dwarf_Off root, uint64_t budget)
-    : dwarf_(dwarf), budget_(std::max(budget, kLeastBudget)) {
+DebugUnit::DebugUnit(Dwarf* dwarf, Dwarf_Off root, const UnitSurroundings& surroundings)
+    : dwarf_(dwarf), code_(surroundings.code), budget_(surroundings.budget), line_section_(surroundings.line_section) {
   if (::dwarf_offdie(dwarf, root, &root_) == nullptr) return;
   const int language = ::dwarf_srclang(&root_);
   has_scopes_ = !is_c(language);
@@ -142,8 +142,8 @@ void DebugUnit::add_code(Dwarf_Die& entry, uint32_t parent, uint32_t depth) {
   const auto index = static_cast<uint32_t>(tables_.nodes.size());
   const uint32_t call_file = inlined ? file_name(attributes.call_file) : 0;
   tables_.nodes.push_back({function_name(function), parent, call_file, attributes.call_line});
-  for_each_range(entry, [&](uint64_t begin, uint64_t end) {
-    if (intervals_.size() < budget_) intervals_.push_back({begin, end, index, depth});
+  for_each_range(entry, code_, budget_, [&](uint64_t begin, uint64_t end) {
+    intervals_.push_back({begin, end, index, depth});
   });
   walk(entry, index, depth + 1);
 }
@@ -186,7 +186,10 @@ void DebugUnit::flatten() {
 void DebugUnit::read_lines() {
   Dwarf_Lines* table = nullptr;
   size_t count = 0;
-  if (::dwarf_getsrclines(&root_, &table, &count) != 0) return;
+  if (::dwarf_getsrclines(&root_, &table, &count) != 0 || count == 0 || !budget_.take_lines(count)) return;
+  Dwarf_Addr first = 0;
+  const bool has_discarded = ::dwarf_lineaddr(::dwarf_onesrcline(table, 0), &first) == 0 && !code_.may_begin_at(first);
+  if (has_discarded && read_lines_of_loaded_code()) return;
   for (size_t i = 0; i < count; ++i) {
     Dwarf_Line* line = ::dwarf_onesrcline(table, i);
     Dwarf_Addr address = 0;
@@ -199,6 +202,21 @@ void DebugUnit::read_lines() {
     add_line(address, end ? UnitTables::Place{kNone, 0} : UnitTables::Place{file_name(file), uint32_t(number)});
   }
   join_lines();
+}
+
+bool DebugUnit::read_lines_of_loaded_code() {
+  Dwarf_Attribute attribute;
+  Dwarf_Word offset = 0;
+  if (::dwarf_attr(&root_, DW_AT_stmt_list, &attribute) == nullptr || ::dwarf_formudata(&attribute, &offset) != 0) {
+    return false;
+  }
+  const auto rows = read_line_rows(line_section_, offset, code_);
+  if (!rows) return false;
+  for (const LineRow& row : *rows) {
+    add_line(row.address, row.ends ? UnitTables::Place{kNone, 0} : UnitTables::Place{file_name(row.file), row.line});
+  }
+  join_lines();
+  return true;
 }
 
 // Rows come in the order of addresses.
@@ -231,7 +249,7 @@ void DebugUnit::join_lines() {
 
 uint32_t DebugUnit::add_text(std::string_view text) {
   constexpr uint64_t kMost = UINT32_MAX - 1;
-  if (text.empty() || tables_.strings.size() + text.size() + 1 > std::min(budget_, kMost)) return 0;
+  if (text.empty() || tables_.strings.size() + text.size() + 1 > kMost || !budget_.take_text(text.size())) return 0;
   const auto at = static_cast<uint32_t>(tables_.strings.size());
   tables_.strings.append(text).push_back('\0');
   return at;
@@ -325,11 +343,11 @@ std::string DebugUnit::qualified_name(Dwarf_Die& function) {
 // The types of parameters may be of other lambdas in turn. Each is spelled once, and one that needs itself is not.
 const std::string& DebugUnit::lambda_parameters(Dwarf_Die& function) {
   const auto [at, fresh] = lambda_parameters_.try_emplace(function.addr, "…");
-  if (!fresh || name_depth_ >= kDeepestName || lambda_text_ > budget_) return at->second;
+  if (!fresh || name_depth_ >= kDeepestName || budget_.is_spent()) return at->second;
   ++name_depth_;
   std::string types = parameter_types(function, [this](Dwarf_Die& type) { return scopes_of(type); });
   --name_depth_;
-  lambda_text_ += types.size();
+  budget_.take_text(types.size());
   return lambda_parameters_[function.addr] = std::move(types);
 }
 

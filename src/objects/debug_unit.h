@@ -9,17 +9,24 @@
 #include <utility>
 #include <vector>
 
+#include "objects/loaded_code.h"
+#include "objects/reading_budget.h"
 #include "objects/unit_tables.h"
 
 namespace tephra::objects {
 
+// What the units of a file share. Needed while a unit is read only.
+struct UnitSurroundings {
+  const LoadedCode& code;  // functions that begin elsewhere are left out
+  ReadingBudget& budget;
+  base::Bytes line_section;  // .debug_line
+};
+
 // Reads one compile unit with libdw and flattens it.
 class DebugUnit {
  public:
-  // The unit whose root entry is at `root`. `budget` bounds what is made of it, in ranges of code and in bytes of
-  // names: entries may share lists and names, so that a small hostile file could stand for endless ones. The size of
-  // the file is more than any real unit needs.
-  DebugUnit(Dwarf* dwarf, Dwarf_Off root, uint64_t budget);
+  // The unit whose root entry is at `root`.
+  DebugUnit(Dwarf* dwarf, Dwarf_Off root, const UnitSurroundings& surroundings);
 
   OwnedUnitTables take() && { return std::move(tables_); }
 
@@ -45,6 +52,7 @@ class DebugUnit {
   void flatten();
   void emit(uint64_t begin, uint32_t node);
   void read_lines();
+  bool read_lines_of_loaded_code();
   void add_line(uint64_t address, UnitTables::Place place);
   uint32_t file_name(uint64_t index);
   void join_lines();
@@ -62,7 +70,9 @@ class DebugUnit {
 
   Dwarf* dwarf_;
   Dwarf_Die root_{};
-  uint64_t budget_;
+  const LoadedCode& code_;
+  ReadingBudget& budget_;
+  base::Bytes line_section_;
   bool has_scopes_ = true;      // names are qualified: not C
   bool code_in_types_ = false;  // functions with code are inside types, as Rust has them
   Dwarf_Files* files_ = nullptr;
@@ -74,22 +84,25 @@ class DebugUnit {
   std::unordered_map<const void*, std::string> function_scopes_;  // demangled
   std::unordered_map<const char*, uint32_t> texts_;               // names as they are in the file
   std::unordered_map<const void*, std::string> lambda_parameters_;
-  uint64_t lambda_text_ = 0;  // together, in bytes
-  uint32_t name_depth_ = 0;   // of names that need the names of others
+  uint32_t name_depth_ = 0;  // of names that need the names of others
   OwnedUnitTables tables_;
 };
 
-// Calls visit(begin, end) for every non-empty range of code of an entry.
+// Calls visit(begin, end) for every range of code of an entry that is loaded, as far as the budget goes. Returns
+// whether it has ranges, loaded or not.
 template <class Visit>
-void for_each_range(Dwarf_Die& entry, Visit visit) {
+bool for_each_range(Dwarf_Die& entry, const LoadedCode& code, ReadingBudget& budget, Visit visit) {
   Dwarf_Addr base = 0;
   Dwarf_Addr begin = 0;
   Dwarf_Addr end = 0;
   ptrdiff_t at = 0;
-  // A hostile list could go on for the size of its section; no real one is near this.
-  for (int i = 0; i < 1 << 20 && (at = ::dwarf_ranges(&entry, at, &base, &begin, &end)) > 0; ++i) {
-    if (begin < end) visit(begin, end);
+  bool any = false;
+  while (budget.take_range() && (at = ::dwarf_ranges(&entry, at, &base, &begin, &end)) > 0) {
+    if (begin >= end) continue;
+    any = true;
+    if (code.may_begin_at(begin)) visit(begin, end);
   }
+  return any;
 }
 
 }  // namespace tephra::objects

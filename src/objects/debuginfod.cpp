@@ -12,6 +12,8 @@
 
 #include <fmt/format.h>
 
+#include "objects/debuginfod_cache.h"
+
 namespace tephra::objects {
 namespace {
 
@@ -44,6 +46,21 @@ struct Library {
   }
 };
 
+enum class GivenUp { kNot, kTooLarge, kNoAnswer, kTooSlow };
+
+std::string text_of(GivenUp why, const Debuginfod::Options& options) {
+  switch (why) {
+    case GivenUp::kTooLarge:
+      return fmt::format("the file is larger than {} bytes", options.largest);
+    case GivenUp::kNoAnswer:
+      return fmt::format("no answer within {} seconds", options.timeout_s);
+    case GivenUp::kTooSlow:
+      return "the answer takes too long";
+    default:
+      return {};
+  }
+}
+
 // One request: decides, whenever the client asks, whether to go on.
 struct Request {
   const Debuginfod::Options& options;
@@ -51,7 +68,7 @@ struct Request {
   Clock::time_point last_news = begun;
   uint64_t got = 0;
   bool reported = false;
-  std::string given_up;  // why
+  GivenUp given_up = GivenUp::kNot;
 
   static double seconds_since(Clock::time_point moment) {
     return std::chrono::duration<double>(Clock::now() - moment).count();
@@ -61,19 +78,19 @@ struct Request {
   // looked.
   bool go_on(uint64_t value, uint64_t total) {
     if (value > options.largest || total > options.largest) {
-      given_up = fmt::format("the file is larger than {} bytes", options.largest);
+      given_up = GivenUp::kTooLarge;
     } else if (value >= got + kNews) {
       got = value;
       last_news = Clock::now();
     } else if (seconds_since(last_news) >= options.timeout_s) {
-      given_up = fmt::format("no answer within {} seconds", options.timeout_s);
+      given_up = GivenUp::kNoAnswer;
     }
-    if (seconds_since(begun) >= options.timeout_s * kMostLimits) given_up = "the answer takes too long";
-    if (options.progress && given_up.empty() && seconds_since(begun) > 1) {
+    if (seconds_since(begun) >= options.timeout_s * kMostLimits) given_up = GivenUp::kTooSlow;
+    if (options.progress && given_up == GivenUp::kNot && seconds_since(begun) > 1) {
       reported = true;
       options.progress(total > 0 ? value : 0, total);
     }
-    return given_up.empty();
+    return given_up == GivenUp::kNot;
   }
 };
 
@@ -138,10 +155,11 @@ base::Result<Debuginfod::Fetched> Debuginfod::fetch(Kind kind, base::Bytes build
   Fetched fetched{base::FileDescriptor(fd), path == nullptr ? "" : path};
   std::free(path);
   if (fd >= 0) return fetched;
-  if (fd == -ENOENT && request.given_up.empty()) return refuse("the servers do not have it");
-  std::string why = request.given_up.empty() ? std::strerror(-fd) : request.given_up;
+  if (fd == -ENOENT && request.given_up == GivenUp::kNot) return refuse("the servers do not have it");
+  forget_absence(debuginfod_cache_folder(), build_id, kind == Kind::kExecutable ? "executable" : "debuginfo");
+  std::string why = request.given_up == GivenUp::kNot ? std::strerror(-fd) : text_of(request.given_up, request.options);
   // A file that is too large says nothing about the next one.
-  if (!why.starts_with("the file is larger")) state_->trouble = why;
+  if (request.given_up != GivenUp::kTooLarge) state_->trouble = why;
   return refuse(std::move(why));
 }
 

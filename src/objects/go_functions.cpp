@@ -3,6 +3,7 @@
 #include <elf.h>
 
 #include <algorithm>
+#include <span>
 
 namespace tephra::objects {
 namespace {
@@ -19,7 +20,9 @@ constexpr unsigned kInlineTree = 3;   // among its data (FUNCDATA_InlTree)
 constexpr size_t kDeepest = 256;      // of inlined calls; more than the compiler nests
 constexpr uint64_t kMostSteps = 1 << 18;
 constexpr uint64_t kMostFunctions = 1 << 26;
-constexpr size_t kScanStep = 8;  // the table begins at a multiple of this
+constexpr size_t kMostRelocations = 1 << 24;
+constexpr unsigned kMostModules = 256;  // words that may be the first of a module's description; one is
+constexpr size_t kScanStep = 8;         // the table begins at a multiple of this
 
 template <class T>
 std::optional<T> number_at(Bytes bytes, uint64_t offset) {
@@ -49,6 +52,11 @@ bool looks_like_go(const ElfFile& elf) {
          elf.section(".go.buildinfo") != nullptr;
 }
 
+// Of which programs have a dozen. Each is searched, and all of them may be of the whole file.
+std::span<const ElfFile::Segment> first_segments(const ElfFile& elf) {
+  return std::span(elf.segments()).first(std::min<size_t>(elf.segments().size(), 64));
+}
+
 // Where tables may begin, the likeliest first.
 std::vector<Place> candidates(const ElfFile& elf) {
   std::vector<Place> places;
@@ -57,7 +65,7 @@ std::vector<Place> candidates(const ElfFile& elf) {
     if (section != nullptr && begins_table(section->content)) places.push_back({section->content, section->address});
   }
   if (!places.empty() || !looks_like_go(elf)) return places;
-  for (const ElfFile::Segment& segment : elf.segments()) {
+  for (const ElfFile::Segment& segment : first_segments(elf)) {
     if (segment.type != PT_LOAD) continue;
     const Bytes bytes = elf.bytes_at(segment.address);
     for (size_t at = 0; at + 8 <= bytes.size() && places.size() < 16; at += kScanStep) {
@@ -117,26 +125,38 @@ bool GoFunctions::read_header(const ElfFile& elf, Bytes table, uint64_t table_ad
   // none here at all.
   if (text_start_ == 0) text_start_ = word_at(elf, text_field).value_or(0);
   find_call_trees(elf, table_address);
+  relocations_.reset();
   const ElfFile::Section* text = elf.section(".text");
   if (text_start_ == 0 && text != nullptr) text_start_ = text->address;
   return true;
 }
 
 // A word of the file as it is once loaded at the address it was linked to.
-std::optional<uint64_t> GoFunctions::word_at(const ElfFile& elf, uint64_t address) const {
+std::optional<uint64_t> GoFunctions::word_at(const ElfFile& elf, uint64_t address) {
   const Bytes bytes = elf.bytes_at(address);
   const auto value =
       pointer_size_ == 8 ? number_at<uint64_t>(bytes, 0) : std::optional<uint64_t>(number_at<uint32_t>(bytes, 0));
   if (value.value_or(0) != 0 || pointer_size_ != 8) return value;
+  const auto& all = relocations(elf);
+  const auto at = std::ranges::lower_bound(all, address, {}, &Relocation::place);
+  return at != all.end() && at->place == address ? at->value : value;
+}
+
+// Those of the file, by where they apply; of several at one place the first.
+const std::vector<GoFunctions::Relocation>& GoFunctions::relocations(const ElfFile& elf) {
+  if (relocations_) return *relocations_;
+  auto& all = relocations_.emplace();
   for (const ElfFile::Section& section : elf.sections()) {
     if (section.type != SHT_RELA) continue;
     const Bytes rows = section.content;
-    for (size_t at = 0; at + sizeof(Elf64_Rela) <= rows.size(); at += sizeof(Elf64_Rela)) {
+    for (size_t at = 0; at + sizeof(Elf64_Rela) <= rows.size() && all.size() < kMostRelocations;
+         at += sizeof(Elf64_Rela)) {
       const auto row = base::load<Elf64_Rela>(rows.data() + at);
-      if (row.r_offset == address) return static_cast<uint64_t>(row.r_addend);
+      all.push_back({row.r_offset, static_cast<uint64_t>(row.r_addend)});
     }
   }
-  return value;
+  std::ranges::stable_sort(all, {}, &Relocation::place);
+  return all;
 }
 
 uint64_t GoFunctions::entry_address(uint64_t index) const {
@@ -316,7 +336,11 @@ void GoFunctions::find_by_parent_place(const Entry& entry, uint64_t address,
 void GoFunctions::find_call_trees(const ElfFile& elf, uint64_t table_address) {
   constexpr uint64_t kTextWord = 22;
   const uint64_t tree_word = layout_ == Layout::k1_18 ? 38 : 40;
+  unsigned left = kMostModules;
+  // Whether the search is over, with or without success.
   const auto check = [&](uint64_t address) {
+    if (left == 0) return true;
+    --left;
     const auto text = word_at(elf, address + kTextWord * pointer_size_);
     const auto trees = word_at(elf, address + tree_word * pointer_size_);
     if (!text || *text == 0 || (text_start_ != 0 && *text != text_start_)) return false;
@@ -325,7 +349,7 @@ void GoFunctions::find_call_trees(const ElfFile& elf, uint64_t table_address) {
     call_trees_ = *trees;
     return true;
   };
-  for (const ElfFile::Segment& segment : elf.segments()) {
+  for (const ElfFile::Segment& segment : first_segments(elf)) {
     if (segment.type != PT_LOAD || (segment.flags & PF_W) == 0) continue;
     const Bytes bytes = elf.bytes_at(segment.address);
     for (size_t at = 0; at + pointer_size_ <= bytes.size(); at += pointer_size_) {
@@ -335,12 +359,9 @@ void GoFunctions::find_call_trees(const ElfFile& elf, uint64_t table_address) {
     }
   }
   // Position-independent: the word is a relocation.
-  for (const ElfFile::Section& section : elf.sections()) {
-    if (section.type != SHT_RELA || pointer_size_ != 8) continue;
-    for (size_t at = 0; at + sizeof(Elf64_Rela) <= section.content.size(); at += sizeof(Elf64_Rela)) {
-      const auto row = base::load<Elf64_Rela>(section.content.data() + at);
-      if (static_cast<uint64_t>(row.r_addend) == table_address && check(row.r_offset)) return;
-    }
+  if (pointer_size_ != 8) return;
+  for (const Relocation& row : relocations(elf)) {
+    if (row.value == table_address && check(row.place)) return;
   }
 }
 

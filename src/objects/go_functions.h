@@ -56,7 +56,13 @@ class GoFunctions {
   GoFunctions() = default;
   bool read_header(const ElfFile& elf, base::Bytes table, uint64_t table_address);
   void find_call_trees(const ElfFile& elf, uint64_t table_address);
-  std::optional<uint64_t> word_at(const ElfFile& elf, uint64_t address) const;
+  std::optional<uint64_t> word_at(const ElfFile& elf, uint64_t address);
+  // The value that a place gets when the program is loaded at the address it was linked to.
+  struct Relocation {
+    uint64_t place;
+    uint64_t value;
+  };
+  const std::vector<Relocation>& relocations(const ElfFile& elf);
 
   uint64_t entry_address(uint64_t index) const;
   std::optional<Entry> entry_at(uint64_t address) const;
@@ -70,6 +76,7 @@ class GoFunctions {
   void find_by_parent_index(const Entry& entry, uint64_t address, std::vector<DebugInfo::Level>& levels) const;
   void find_by_parent_place(const Entry& entry, uint64_t address, std::vector<DebugInfo::Level>& levels) const;
 
+  std::optional<std::vector<Relocation>> relocations_;  // while the header is read
   const ElfFile* elf_ = nullptr;
   Layout layout_ = Layout::k1_20;
   unsigned quantum_ = 1;

@@ -12,6 +12,7 @@
 #include <fmt/format.h>
 
 #include "base/file.h"
+#include "objects/cfi_for_tests.h"
 #include "objects/go_table_for_tests.h"
 #include "objects/run_tool.h"
 
@@ -75,6 +76,46 @@ TEST_P(GoLayouts, DamageDoesNoHarm) {
     }
     ask(whole.substr(0, i));
   }
+}
+
+// A program that can be loaded anywhere: the words of its description of itself are relocations.
+std::string relocated_file(int release, size_t decoys) {
+  constexpr uint64_t kBase = GoTableForTests::kBase;
+  const std::string file = GoTableForTests(release).file();
+  BytesForTests rows;
+  const auto relocate = [&](uint64_t place, uint64_t value) { rows.u64(place).u64(R_X86_64_RELATIVE).u64(value); };
+  // Words that point to the table and are of no description.
+  for (size_t i = 0; i < decoys; ++i) relocate(0x10, kBase + 0x100);
+  const auto word = [&](size_t index) { return base::load<uint64_t>(base::as_bytes(file).data() + 0x900 + index * 8); };
+  for (const size_t index : {size_t{40}, size_t{38}, size_t{22}, size_t{0}}) {
+    if (word(index) != 0) relocate(kBase + 0x900 + index * 8, word(index));
+  }
+  ElfForTests elf;
+  elf.sections = {{".gopclntab", kBase + 0x100, file.substr(0x100, 0x700)},
+                  {".rodata", kBase + 0x800, file.substr(0x800, 0x100)},
+                  {".data", kBase + 0x900, std::string(48 * 8, '\0')},
+                  {".rela.dyn", 0, rows.bytes(), false, 0, SHT_RELA}};
+  return elf.bytes();
+}
+
+TEST_P(GoLayouts, RelocatedDescriptions) {
+  if (GetParam() == 16) GTEST_SKIP() << "had addresses in the table itself";
+  const std::string file = relocated_file(GetParam(), 3);
+  const ElfFile elf = ElfFile::parse(base::as_bytes(file)).value();
+  const auto functions = GoFunctions::open(elf);
+  ASSERT_TRUE(functions);
+  EXPECT_EQ(describe(*functions, 0x401030),
+            "main.caller /src/a.go:11;main.middle /src/a.go:21;main.inner /src/b.go:31;");
+}
+
+// Every relocation points to the table, so that each could be that of the description. To look at all the others for
+// each of them would take hours.
+TEST_P(GoLayouts, RelocationsThatAllPointToTheTable) {
+  const std::string file = relocated_file(GetParam(), 1 << 21);
+  const ElfFile elf = ElfFile::parse(base::as_bytes(file)).value();
+  const auto functions = GoFunctions::open(elf);
+  ASSERT_TRUE(functions);
+  EXPECT_EQ(describe(*functions, 0x4011ff), "main.leaf /src/a.go:40;");
 }
 
 INSTANTIATE_TEST_SUITE_P(Releases, GoLayouts, testing::Values(16, 18, 20));

@@ -119,6 +119,10 @@ void CodeObject::prepare_sources(std::span<const uint64_t> addresses) {
 }
 
 void CodeObject::store_sources() const {
+  if (debug_info_ && debug_info_->is_cut() && finder_ != nullptr) {
+    finder_->refuse(elf_.has_debug_info() ? file_.path : debug_file_.path,
+                    "its debug information was read in part: it stands for more than a file of its size holds");
+  }
   if (debug_info_ && source_cache_) source_cache_->store(base::as_bytes(debug_info_->updated_index()));
 }
 

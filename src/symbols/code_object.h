@@ -41,7 +41,7 @@ class CodeObject {
   void keep_sources_in(const base::DiskCache& cache) { cache_ = cache; }
   // Reads what find_source will need for these addresses, by several threads.
   void prepare_sources(std::span<const uint64_t> addresses);
-  // Stores what was read and is not in the cache yet. After the last question.
+  // Stores what was read and is not in the cache yet, and tells the finder what was left out. After the last question.
   void store_sources() const;
   // The source line of an address and the functions inlined there; see DebugInfo::find.
   void find_source(uint64_t address, std::vector<objects::DebugInfo::Level>& levels);
@@ -72,7 +72,7 @@ class CodeObject {
   std::optional<objects::CallFrames> call_frames_;
   base::DiskCache cache_{""};
   bool debug_info_opened_ = false;
-  std::optional<DebugParts> debug_parts_;  // outlives debug_info_
+  std::optional<DebugParts> debug_parts_;    // outlives debug_info_
   std::optional<SourceCache> source_cache_;  // outlives debug_info_
   std::unique_ptr<objects::DebugInfo> debug_info_;
 };

@@ -88,6 +88,37 @@ std::vector<std::string> split_list(std::string_view list) {
   return parts;
 }
 
+// What a file adds to the one that ran, the least first.
+enum class Adds { kNothing, kSymbols, kDebugInfo };
+
+Adds what_adds(Bytes file) {
+  const auto elf = ElfFile::parse(file);
+  if (!elf) return Adds::kNothing;
+  if (elf->has_debug_info()) return Adds::kDebugInfo;
+  const auto* symbols = elf->section(".symtab");
+  return symbols != nullptr && !symbols->content.empty() ? Adds::kSymbols : Adds::kNothing;
+}
+
+// The best of the files that could be a debug file. One of the right build id need not be: a copy of the stripped
+// program is found by it, too.
+class BestDebugFile {
+ public:
+  // Whether the search is over.
+  bool complete() const { return best_ && adds_ == Adds::kDebugInfo; }
+
+  void offer(FileContent content, const std::string& path) {
+    const Adds adds = what_adds(content.bytes());
+    if (best_ && adds <= adds_) return;
+    best_ = found(std::move(content), path);
+    adds_ = adds;
+  }
+  const std::optional<FileFinder::Found>& best() const { return best_; }
+
+ private:
+  std::optional<FileFinder::Found> best_;
+  Adds adds_ = Adds::kNothing;
+};
+
 }  // namespace
 
 FinderOptions FinderOptions::from_environment() {
@@ -149,9 +180,10 @@ struct FileFinder::State {
   // The file at `path` if it has the build id. Sets `refused` where there is another.
   std::optional<FileContent> with_build_id(const std::string& path, Bytes wanted, bool& refused) {
     if (path.empty()) return std::nullopt;
-    auto content = open_regular(path);
+    Refusal refusal{};
+    auto content = open_regular(path, &refusal);
     if (!content) {
-      if (is_refusal(content.error())) refused = true, refuse(path, content.error().why);
+      if (refusal != Refusal::kNone) refused = true, refuse(path, content.error().why);
       return std::nullopt;
     }
     if (has_build_id(content->bytes(), path, wanted)) return std::move(content).value();
@@ -213,7 +245,7 @@ struct FileFinder::State {
   Found find_code(const WantedFile& file);
   Found find_unproven(const WantedFile& file);
   Found find_debug(const std::string& path, Bytes build_id, const ElfFile* elf);
-  std::optional<Found> find_linked(const std::string& path, Bytes build_id, const ElfFile::DebugLink& link);
+  void find_linked(const std::string& path, Bytes build_id, const ElfFile::DebugLink& link, BestDebugFile& best);
 
   FinderOptions options;
   std::optional<Debuginfod> servers;
@@ -253,9 +285,10 @@ std::vector<std::string> FileFinder::State::code_candidates(const WantedFile& fi
 FileFinder::Found FileFinder::State::find_unproven(const WantedFile& file) {
   // Without a build id nothing proves that a file elsewhere is the one; pprof takes it by its name all the same.
   for (const std::string& path : code_candidates(file, {})) {
-    auto content = open_regular(path);
+    Refusal refusal{};
+    auto content = open_regular(path, &refusal);
     if (!content) {
-      if (is_refusal(content.error())) refuse(path, content.error().why);
+      if (refusal != Refusal::kNone) refuse(path, content.error().why);
       continue;
     }
     if (path == file.path && was_replaced(path, file.identity)) {
@@ -307,8 +340,8 @@ std::vector<std::string> FileFinder::State::link_candidates(const std::string& p
   return paths;
 }
 
-std::optional<FileFinder::Found> FileFinder::State::find_linked(const std::string& path, Bytes build_id,
-                                                                const ElfFile::DebugLink& link) {
+void FileFinder::State::find_linked(const std::string& path, Bytes build_id, const ElfFile::DebugLink& link,
+                                    BestDebugFile& best) {
   bool refused = false;
   std::vector<std::string> paths = link_candidates(path, link.name);
   if (!options.symfs.empty()) {
@@ -316,38 +349,40 @@ std::optional<FileFinder::Found> FileFinder::State::find_linked(const std::strin
     paths.insert(paths.begin(), below.begin(), below.end());
   }
   for (const std::string& candidate : paths) {
+    if (best.complete()) return;
     if (!build_id.empty()) {
-      if (auto content = with_build_id(candidate, build_id, refused)) return found(std::move(*content), candidate);
+      if (auto content = with_build_id(candidate, build_id, refused)) best.offer(std::move(*content), candidate);
       continue;
     }
     auto content = open_regular(candidate);
     if (!content) continue;
     const Bytes bytes = content->bytes();
     if (bytes.size() <= kLargestChecksummed && ElfFile::parse(bytes) && objects::crc32(bytes) == link.crc) {
-      return found(std::move(content).value(), candidate);
+      best.offer(std::move(content).value(), candidate);
+    } else {
+      refuse(candidate, "not used: its checksum is not the one that the debug link states");
     }
-    refuse(candidate, "not used: its checksum is not the one that the debug link states");
   }
-  return std::nullopt;
 }
 
 FileFinder::Found FileFinder::State::find_debug(const std::string& path, Bytes build_id, const ElfFile* elf) {
   bool refused = false;
+  BestDebugFile best;
   if (build_id.size() > 1) {
     for (const std::string& candidate : debug_candidates(BuildId(build_id).hex())) {
-      if (candidate == path) continue;
-      if (auto content = with_build_id(candidate, build_id, refused)) return found(std::move(*content), candidate);
+      if (candidate == path || best.complete()) continue;
+      if (auto content = with_build_id(candidate, build_id, refused)) best.offer(std::move(*content), candidate);
     }
   }
-  if (const auto link = elf != nullptr ? elf->debug_link() : std::nullopt) {
-    if (auto linked = find_linked(path, build_id, *link)) return *linked;
-  }
-  Found fetched;
-  if (elf == nullptr || !elf->has_debug_info()) {
+  const auto link = elf != nullptr ? elf->debug_link() : std::nullopt;
+  if (link && !best.complete()) find_linked(path, build_id, *link, best);
+  if (!best.complete() && (elf == nullptr || !elf->has_debug_info())) {
+    Found fetched;
     if (auto content = fetch(Debuginfod::Kind::kDebugInfo, build_id, path, fetched)) {
-      return found(std::move(*content), fetched.path);
+      best.offer(std::move(*content), fetched.path);
     }
   }
+  if (best.best()) return *best.best();
   return not_found(refused ? Reason::build_id_mismatch : Reason::file_missing);
 }
 
@@ -361,7 +396,13 @@ FileFinder::Found FileFinder::find_code(const WantedFile& file) {
 }
 
 FileFinder::Found FileFinder::find_debug(const WantedFile& file, const ElfFile& elf) {
-  const auto key = fmt::format("debug {} {}", BuildId(elf.build_id()).hex(), file.path);
+  std::string key = fmt::format("debug {} {}", BuildId(elf.build_id()).hex(), file.path);
+  if (elf.build_id().empty()) {
+    // Files that were at one path one after the other have debug files of their own.
+    const auto link = elf.debug_link();
+    key += fmt::format(" {} {} {:x} {}", file.identity.device, file.identity.inode, link ? link->crc : 0,
+                       link ? link->name : "");
+  }
   return state_->remember(key, [&] { return state_->find_debug(file.path, elf.build_id(), &elf); });
 }
 

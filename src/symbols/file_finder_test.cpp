@@ -1,6 +1,7 @@
 #include "symbols/file_finder.h"
 
 #include <elf.h>
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -90,16 +91,44 @@ TEST_F(FileFinderTest, OnlyRegularFilesOfPlausibleSizeAreOpened) {
   const std::string pipe = folder_ / "pipe";
   ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
   for (const std::string& path : {pipe, std::string("/dev/zero"), std::string("/dev/null")}) {
-    const auto file = open_regular(path);
-    ASSERT_FALSE(file) << path;
-    EXPECT_TRUE(is_refusal(file.error())) << path;
+    Refusal refusal{};
+    EXPECT_FALSE(open_regular(path, &refusal)) << path;
+    EXPECT_EQ(refusal, Refusal::kNotRegular) << path;
   }
-  EXPECT_FALSE(is_refusal(open_regular(folder_ / "absent").error()));
+  Refusal refusal = Refusal::kNotRegular;
+  EXPECT_FALSE(open_regular(folder_ / "absent", &refusal));
+  EXPECT_EQ(refusal, Refusal::kNone);
   EXPECT_FALSE(open_regular(folder_));
   const std::string sparse = folder_ / "sparse";
   std::ofstream(sparse) << "x";
   std::filesystem::resize_file(sparse, uint64_t{100} << 30);
-  EXPECT_TRUE(is_refusal(open_regular(sparse).error()));
+  EXPECT_FALSE(open_regular(sparse, &refusal));
+  EXPECT_EQ(refusal, Refusal::kImplausibleSize);
+}
+
+// The kernel makes them up while they are read: some have no end, others lose what was read.
+TEST_F(FileFinderTest, FilesThatAreNotStoredAreNotRead) {
+  std::ofstream(folder_ / "empty").close();
+  for (const std::string& path : {std::string("/proc/self/pagemap"), std::string("/proc/kallsyms"),
+                                  std::string("/sys/kernel/notes"), (folder_ / "empty").string()}) {
+    if (!std::filesystem::exists(path)) continue;
+    Refusal refusal{};
+    EXPECT_FALSE(open_regular(path, &refusal)) << path;
+    EXPECT_EQ(refusal, Refusal::kNotStored) << path;
+    const base::FileDescriptor fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+    if (!fd) continue;
+    EXPECT_FALSE(content_of_regular(fd.get(), path, &refusal)) << path;
+    EXPECT_EQ(refusal, Refusal::kNotStored) << path;
+  }
+  FileFinder finder;
+  EXPECT_FALSE(finder.find_code({"/proc/self/pagemap", {}, {}}).content);
+  ASSERT_EQ(finder.refusals().size(), 1u);
+  EXPECT_NE(finder.refusals()[0].find("/proc/self/pagemap: not used: "), std::string::npos);
+  // A magic link of /proc leads to a stored file.
+  const base::FileDescriptor held(::open(kProgram.c_str(), O_RDONLY | O_CLOEXEC));
+  const auto behind_link = open_regular(fmt::format("/proc/self/fd/{}", held.get()));
+  ASSERT_TRUE(behind_link);
+  EXPECT_TRUE(behind_link->mapped());
 }
 
 // Headers of a sparse file claim what the file does not hold: tables of 20 GiB, all of them empty rows.

@@ -2,6 +2,8 @@
 
 #include <sys/stat.h>
 
+#include "symbols/regular_file.h"
+
 namespace tephra::symbols {
 
 std::optional<KeptFiles::State> KeptFiles::state_of(int fd) {
@@ -29,7 +31,7 @@ std::optional<base::FileContent> KeptFiles::open(const model::BuildId& build_id,
     if (state_of(found->second.fd.get()) == found->second.state) fd = found->second.fd.get();
   }
   if (fd < 0) return std::nullopt;
-  auto content = base::FileContent::from_descriptor(fd, "a file that ran");
+  auto content = content_of_regular(fd, "a file that ran");
   if (!content) return std::nullopt;
   return std::move(content).value();
 }

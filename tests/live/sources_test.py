@@ -222,6 +222,9 @@ class SourcesTest(LiveTest):
         self.assert_unnamed(self.functions("--debuginfod-timeout", "1", DEBUGINFOD_URLS=server.url))
         self.assertEqual(len(server.asked), 1)
         self.assertIn("debuginfod: no answer within 1 seconds", self.said)
+        # That it did not answer is not that it does not have the file: the next run asks again.
+        self.functions("--debuginfod-timeout", "1", DEBUGINFOD_URLS=server.url)
+        self.assertEqual(len(server.asked), 2)
 
     def test_no_server_at_all(self):
         self.assert_unnamed(self.functions(DEBUGINFOD_URLS="http://127.0.0.1:1"))
