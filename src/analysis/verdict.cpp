@@ -348,7 +348,7 @@ class Advisor {
             "some generated code is without a name because its address was used by two functions about then",
             "Let its runtime write a jitdump, which has exact times: node --perf-prof, python3 -X perf_jit (3.13).");
     if (const uint64_t cut = count(Reason::jit_names_left_out); cut > 0) {
-      add(std::max(badness, 1), share(count(Reason::jit_code_unnamed), findings_.frames),
+      add(badness, share(count(Reason::jit_code_unnamed), findings_.frames),
           fmt::format("{} with names of generated code, too large or damaged, {} not read to the end",
                       cut == 1 ? "a file" : fmt::format("{} files", base::with_separators(cut)),
                       cut == 1 ? "was" : "were"),
