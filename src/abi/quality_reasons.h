@@ -36,6 +36,7 @@
   X(malformed_records, "records that could not be read and were skipped")                                       \
   X(unknown_records, "records of a type that is not known")                                                     \
   X(unknown_event, "samples whose event is not described in the file")                                          \
+  X(jit_names_left_out, "files with names of generated code that were not read to their end")                   \
   X(file_truncated, "the file ends in the middle of a record or before its stated size")                        \
   X(fractions_dropped, "counts with a fraction, which was dropped")
 

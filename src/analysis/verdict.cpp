@@ -347,6 +347,13 @@ class Advisor {
     because(Reason::jit_code_doubtful,
             "some generated code is without a name because its address was used by two functions about then",
             "Let its runtime write a jitdump, which has exact times: node --perf-prof, python3 -X perf_jit (3.13).");
+    if (const uint64_t cut = count(Reason::jit_names_left_out); cut > 0) {
+      add(badness, share(count(Reason::jit_code_unnamed), findings_.frames),
+          fmt::format("{} with names of generated code, too large or damaged, {} not read to the end",
+                      cut == 1 ? "a file" : fmt::format("{} files", base::with_separators(cut)),
+                      cut == 1 ? "was" : "were"),
+          "Record for a shorter time, or fewer processes.");
+    }
     if (const uint64_t unproven = count(Reason::jit_map_unproven); unproven > 0) {
       add(0, share(unproven, findings_.frames),
           "names of generated code are from a file found now, which may be of another process or moment",

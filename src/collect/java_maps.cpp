@@ -9,6 +9,7 @@ namespace {
 
 constexpr std::chrono::milliseconds kPatience{3000};
 constexpr std::chrono::seconds kLongestPause{60};
+constexpr std::chrono::milliseconds kStep{20};
 // A machine that just starts does not listen yet.
 constexpr int kMaxRefusals = 3;
 
@@ -47,12 +48,14 @@ std::optional<std::string> JavaMaps::ask(Clock::time_point now) {
   return refusal;
 }
 
-void JavaMaps::ask_last(std::chrono::milliseconds patience) {
+void JavaMaps::ask_last(std::chrono::milliseconds patience, const std::function<bool()>& hurry) {
   for (auto& [pid, request] : requests_) {
     if (!request.answer.valid() && request.refusals < kMaxRefusals) start(pid, request, patience);
   }
   for (auto& [pid, request] : requests_) {
-    if (request.answer.valid()) request.answer.get();
+    if (!request.answer.valid()) continue;
+    while (!hurry() && request.answer.wait_for(kStep) != std::future_status::ready) {
+    }
   }
 }
 

@@ -3,6 +3,7 @@
 #include <sys/types.h>
 
 #include <chrono>
+#include <functional>
 #include <future>
 #include <map>
 #include <optional>
@@ -24,8 +25,8 @@ class JavaMaps {
 
   // Asks those whose time has come. The first refusal since the last call, if any.
   std::optional<std::string> ask(Clock::time_point now);
-  // Asks all, and waits for their answers, `patience` at most.
-  void ask_last(std::chrono::milliseconds patience);
+  // Asks all, and waits for their answers, `patience` at most and no longer than until `hurry` says so.
+  void ask_last(std::chrono::milliseconds patience, const std::function<bool()>& hurry);
 
  private:
   struct Request {

@@ -37,6 +37,9 @@ bool JitFile::open(const kernel::ProcessRoot& root, int64_t not_before) {
 void JitFile::begin_again() {
   offset_ = 0;
   tail_.clear();
+  goal_ = 0;
+  changed_ns_ = 0;
+  more_ = false;
 }
 
 bool JitFile::was_rewritten() const {
@@ -60,38 +63,55 @@ bool JitFile::read_header(const kernel::ProcessRoot& root) {
   return true;
 }
 
-base::Result<size_t> JitFile::look(const kernel::ProcessRoot& root, int32_t pid, int64_t not_before, size_t most,
-                                   const Sink& sink) {
-  const uint64_t now = base::monotonic_ns();
-  const uint64_t last_look = std::exchange(last_look_, now);
-  if (given_up_ || !open(root, not_before)) return size_t{0};
-  if (file_->size == offset_ && file_->changed_ns == changed_ns_) return size_t{0};
+bool JitFile::begin_look(const kernel::ProcessRoot& root, uint64_t now) {
   const bool rewritten = was_rewritten();
+  // The rest of what was there at an earlier look: its time is known better than that of what has come since.
+  if (more_ && !rewritten) return true;
+  const uint64_t last_look = std::exchange(last_look_, now);
+  if (!rewritten && file_->size == goal_ && file_->changed_ns == changed_ns_) return false;
   if (rewritten) begin_again();
+  goal_ = file_->size;
   changed_ns_ = file_->changed_ns;
-  if (kind_ == Kind::kJitdump && offset_ == 0 && !read_header(root)) return size_t{0};
-  std::string text;
-  const uint64_t end = std::min(file_->size, kMaxFile);
-  const size_t wanted = std::min<uint64_t>(end - std::min(end, offset_), most);
-  if (wanted == 0) {
-    given_up_ = offset_ >= kMaxFile;
-    return size_t{0};
+  if (kind_ == Kind::kJitdump && offset_ == 0 && !read_header(root)) return false;
+  // In a jitdump each record has its time. What is told first of all may have run since the process began: some
+  // runtimes write their map when they end.
+  const bool whole_life = kind_ == Kind::kJitdump || !told_;
+  earliest_ = whole_life ? from_ : rewritten || snapshots_ ? last_change_ : last_look;
+  return true;
+}
+
+base::Result<JitFile::Look> JitFile::look(const kernel::ProcessRoot& root, int32_t pid, int64_t not_before, size_t most,
+                                          const Sink& sink) {
+  const uint64_t now = base::monotonic_ns();
+  if (given_up_ || !open(root, not_before)) {
+    last_look_ = now;
+    return Look{};
   }
-  if (!kernel::append_from(*file_, offset_, wanted, text)) return size_t{0};
+  if (!begin_look(root, now)) return Look{};
   stream::JitBatch batch{.kind = kind_, .pid = pid, .source = source_, .unproven = other_process_, .swapped = swapped_};
   batch.other_clock = other_clock_;
-  // In a jitdump each record has its time.
-  batch.earliest = kind_ == Kind::kJitdump ? from_ : rewritten || snapshots_ ? last_change_ : last_look;
-  batch.latest = base::monotonic_ns();
+  TEPHRA_TRY(const Look done, read_on(batch, most, sink));
+  // More is coming of the same content; what was told before is still what was true until now.
+  if (offset_ >= goal_ || !snapshots_) last_change_ = last_look_;
+  return done;
+}
+
+base::Result<JitFile::Look> JitFile::read_on(stream::JitBatch batch, size_t most, const Sink& sink) {
   const uint64_t before = offset_;
+  const uint64_t end = std::min(goal_, kMaxFile);
+  const uint64_t left = end - std::min(end, before);
+  std::string text;
+  if (!kernel::append_from(*file_, before, std::min<uint64_t>(left, most), text)) return Look{};
+  batch.earliest = earliest_;
+  batch.latest = base::monotonic_ns();
   TEPHRA_CHECK_OK(kind_ == Kind::kPerfMap ? hand_on_lines(text, batch, sink) : hand_on_records(text, batch, sink));
   const size_t taken = offset_ - before;
-  const size_t seen = std::min(taken, text.size());
-  tail_ = text.substr(seen - std::min(seen, kTail), std::min(seen, kTail));
-  // More is coming of the same content; what was told before is still what was true until now.
-  if (offset_ >= file_->size || !snapshots_) last_change_ = now;
-  if (taken < text.size()) changed_ns_ = 0;
-  return text.size();
+  told_ = told_ || taken > 0;
+  if (taken > 0) tail_ = text.substr(taken - std::min(taken, kTail), std::min(taken, kTail));
+  more_ = !given_up_ && left > most;
+  // What is unfinished at the limit stays so.
+  if (goal_ > kMaxFile && !more_) given_up_ = cut_ = true;
+  return Look{taken, more_};
 }
 
 base::Status JitFile::hand_on_lines(std::string_view text, stream::JitBatch batch, const Sink& sink) {
@@ -111,7 +131,7 @@ base::Status JitFile::hand_on_records(std::string_view text, stream::JitBatch ba
   std::string records;
   while (reader.next(record)) objects::append_without_code(record, swapped_, records);
   offset_ += reader.position();
-  given_up_ = reader.damaged() || (reader.position() == 0 && text.size() >= kMaxUnit);
+  given_up_ = cut_ = reader.damaged() || (reader.position() == 0 && text.size() >= kMaxUnit);
   if (records.empty()) return {};
   batch.content = base::as_bytes(records);
   return sink(batch);

@@ -23,6 +23,9 @@ constexpr size_t kMaxBytesAtOnce = 16 << 20;
 constexpr std::chrono::milliseconds kShortPause{250};
 constexpr std::chrono::milliseconds kLongPause{1000};
 constexpr std::chrono::milliseconds kLastPatience{2000};
+constexpr std::chrono::milliseconds kLastReading{10'000};
+// Before a process runs another program, which may write a file of the same name.
+constexpr std::chrono::milliseconds kReadingBeforeExec{500};
 // Files carry the time of the kernel's last tick, which is a little behind.
 constexpr int64_t kClockSlack = 1'000'000'000;
 
@@ -65,9 +68,9 @@ void JitWatch::hear(const JitSign& sign) {
 void JitWatch::begin_program(const JitSign& sign) {
   if (begun_.size() < kMaxBegun) begun_[sign.pid] = sign.time;
   if (const auto known = processes_.find(sign.pid); known != processes_.end()) {
-    bool changed = false;
+    const auto end = Clock::now() + kReadingBeforeExec;
     // What the old program wrote last. Errors come back with the next look.
-    (void)look_at(sign.pid, known->second, changed);
+    (void)read_to_end(sign.pid, known->second, [end] { return Clock::now() < end; });
     processes_.erase(known);
     java_maps_.remove(sign.pid);
   }
@@ -105,29 +108,58 @@ void JitWatch::add_file(Process& process, stream::JitBatch::Kind kind, const std
   process.files.emplace_back(kind, path, next_source_++, process.from);
 }
 
-base::Status JitWatch::look_at(pid_t pid, Process& process, bool& changed) {
+base::Result<JitWatch::Looks> JitWatch::look_at(pid_t pid, Process& process) {
+  Looks looks;
   for (JitFile& file : process.files) {
-    if (bytes_ >= kMaxBytes) {
-      tell_once(told_bytes_, fmt::format("names of generated code beyond {} MiB are left out", kMaxBytes >> 20));
-      return {};
-    }
-    const size_t most = std::min<uint64_t>(kMaxBytes - bytes_, kMaxBytesAtOnce);
-    TEPHRA_TRY(const size_t read, file.look(process.root, pid, process.not_before, most,
-                                            [this](const stream::JitBatch& batch) { return log_.add(batch); }));
-    bytes_ += read;
-    changed = changed || read > 0;
+    const size_t most = std::min<uint64_t>(kMaxBytes - std::min(kMaxBytes, bytes_), kMaxBytesAtOnce);
+    TEPHRA_TRY(const JitFile::Look look, file.look(process.root, pid, process.not_before, most,
+                                                   [this](const stream::JitBatch& batch) { return log_.add(batch); }));
+    bytes_ += look.taken;
+    looks.taken = looks.taken || look.taken > 0;
+    // Where nothing was taken of more, there is no room for it.
+    looks.more = looks.more || (look.more && look.taken > 0);
   }
+  return looks;
+}
+
+base::Status JitWatch::tell_left_out(pid_t pid, Process& process) {
+  for (JitFile& file : process.files) {
+    if (!file.is_cut()) continue;
+    tell_once(
+        told_left_out_,
+        fmt::format("names of generated code are missing: {} of process {} was not read to its end", file.path(), pid));
+    stream::JitBatch batch{.kind = stream::JitBatch::Kind::kLeftOut, .pid = pid, .source = file.source()};
+    batch.latest = base::monotonic_ns();
+    TEPHRA_CHECK_OK(log_.add(batch));
+  }
+  process.files.clear();
   return {};
 }
 
-base::Status JitWatch::look_at_all(bool& changed) {
+base::Status JitWatch::read_to_end(pid_t pid, Process& process, const std::function<bool()>& may_go_on) {
+  for (bool more = true; more && may_go_on();) {
+    TEPHRA_TRY(const Looks looks, look_at(pid, process));
+    more = looks.more;
+  }
+  return tell_left_out(pid, process);
+}
+
+base::Result<JitWatch::Looks> JitWatch::look_at_all() {
+  Looks all;
   for (auto at = processes_.begin(); at != processes_.end();) {
     const bool gone = at->second.ended && !kernel::process_exists(at->first);
-    TEPHRA_CHECK_OK(look_at(at->first, at->second, changed));
-    if (gone) java_maps_.remove(at->first);
-    at = gone ? processes_.erase(at) : std::next(at);
+    TEPHRA_TRY(const Looks looks, look_at(at->first, at->second));
+    all = {all.taken || looks.taken, all.more || looks.more};
+    // A long map takes several looks; it stays there.
+    if (!gone || looks.more) {
+      ++at;
+      continue;
+    }
+    TEPHRA_CHECK_OK(tell_left_out(at->first, at->second));
+    java_maps_.remove(at->first);
+    at = processes_.erase(at);
   }
-  return {};
+  return all;
 }
 
 base::Status JitWatch::look(Clock::time_point now) {
@@ -135,20 +167,24 @@ base::Status JitWatch::look(Clock::time_point now) {
   if (const auto refusal = java_maps_.ask(now)) {
     tell_once(told_java_, "no names of compiled Java methods: " + *refusal);
   }
-  bool changed = false;
-  TEPHRA_CHECK_OK(look_at_all(changed));
-  pause_ = changed ? kShortPause : std::min(kLongPause, std::max(kShortPause, pause_ * 2));
+  TEPHRA_TRY(const Looks looks, look_at_all());
+  pause_ = looks.taken ? kShortPause : std::min(kLongPause, std::max(kShortPause, pause_ * 2));
   next_look_ = Clock::now() + pause_;
   return {};
 }
 
-base::Status JitWatch::last_look() {
-  java_maps_.ask_last(kLastPatience);
-  // What is read at once is bounded.
-  for (bool changed = true; changed;) {
-    changed = false;
-    TEPHRA_CHECK_OK(look_at_all(changed));
+base::Status JitWatch::last_look(const std::function<bool()>& hurry) {
+  bool hurried = false;
+  const auto in_hurry = [&] { return hurried = hurried || hurry(); };
+  java_maps_.ask_last(kLastPatience, in_hurry);
+  const auto end = Clock::now() + kLastReading;
+  const auto may_go_on = [&] { return Clock::now() < end && !in_hurry(); };
+  // The files of every process are looked at once, however little time there is.
+  for (auto& [pid, process] : processes_) {
+    TEPHRA_TRY(const Looks first, look_at(pid, process));
+    TEPHRA_CHECK_OK(first.more ? read_to_end(pid, process, may_go_on) : tell_left_out(pid, process));
   }
+  processes_.clear();
   return {};
 }
 

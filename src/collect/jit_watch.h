@@ -31,8 +31,9 @@ class JitWatch {
   base::Status look(Clock::time_point now);
   // When it wants to look next; nothing while nobody generates code.
   Clock::time_point next_look() const { return processes_.empty() ? Clock::time_point::max() : next_look_; }
-  // At the end of the recording, while the processes may still run.
-  base::Status last_look();
+  // At the end of the recording, while the processes may still run. Takes a few seconds at most, and no longer than
+  // until `hurry` says so; what could not be read then is told.
+  base::Status last_look(const std::function<bool()>& hurry);
 
   // The section with all that was read so far.
   Feature feature();
@@ -49,8 +50,17 @@ class JitWatch {
   Process* watch(const JitSign& sign);
   void add_file(Process& process, stream::JitBatch::Kind kind, const std::string& path);
   void begin_program(const JitSign& sign);
-  base::Status look_at(pid_t pid, Process& process, bool& changed);
-  base::Status look_at_all(bool& changed);
+  // What looking at several files came to.
+  struct Looks {
+    bool taken = false;
+    bool more = false;
+  };
+  base::Result<Looks> look_at(pid_t pid, Process& process);
+  base::Result<Looks> look_at_all();
+  // Reads on until all is read that was there; not for longer than `may_go_on`.
+  base::Status read_to_end(pid_t pid, Process& process, const std::function<bool()>& may_go_on);
+  // What of a process's files was not read will be missed.
+  base::Status tell_left_out(pid_t pid, Process& process);
   void tell_once(bool& told, const std::string& text);
 
   bool java_;
@@ -64,7 +74,7 @@ class JitWatch {
   Clock::time_point next_look_;
   std::chrono::milliseconds pause_{0};
   bool told_processes_ = false;
-  bool told_bytes_ = false;
+  bool told_left_out_ = false;
   bool told_java_ = false;
 };
 

@@ -101,6 +101,7 @@ class Recorder {
   void wait_for_work();
   double seconds_to_wait() const;
   void hear_signals();
+  bool told_to_hurry();
   base::Status hear_control();
   base::Status hear_flight();
   void enable_when_due();
@@ -476,6 +477,13 @@ void Recorder::hear_signals() {
   }
 }
 
+// While the recording is being ended: a signal wants that to be now.
+bool Recorder::told_to_hurry() {
+  bool told = false;
+  while (const int signal = inbox_->next()) told = told || (signal != SIGCHLD && signal != SIGUSR2);
+  return told;
+}
+
 void Recorder::check_end() {
   if (program_ && program_->poll()) {
     stop_ = true;
@@ -734,7 +742,7 @@ base::Status Recorder::conclude() {
   if (stacks_) stacks_->finish();
   TEPHRA_CHECK_OK(tell_last_losses());
   TEPHRA_CHECK_OK(follow_generated_code());
-  TEPHRA_CHECK_OK(jit_->last_look());
+  TEPHRA_CHECK_OK(jit_->last_look([this] { return told_to_hurry(); }));
   TEPHRA_CHECK_OK(finish_file());
   if (on_progress_) on_progress_({.finished = true});
   return {};
@@ -750,7 +758,7 @@ base::Status Recorder::conclude_flight() {
   if (stacks_) stacks_->finish();
   TEPHRA_CHECK_OK(tell_walk_losses());
   TEPHRA_CHECK_OK(follow_generated_code());
-  TEPHRA_CHECK_OK(jit_->last_look());
+  TEPHRA_CHECK_OK(jit_->last_look([this] { return told_to_hurry(); }));
   if (on_progress_) on_progress_({.finished = true});
   if (snapshots_done()) return {};
   return flight_->write_last(first_features(), last_features());

@@ -6,14 +6,17 @@
 #include <signal.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/un.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <memory>
 #include <thread>
 
 #include "base/file.h"
+#include "kernel/as_user.h"
 #include "kernel/foreign_file.h"
 #include "kernel/process_root.h"
 #include "kernel/status_text.h"
@@ -24,6 +27,8 @@ namespace {
 using Clock = std::chrono::steady_clock;
 constexpr size_t kMaxAnswer = 64 << 10;
 constexpr size_t kMaxCounters = 4 << 20;
+// What is told of a refusal: it is the process's text, not ours.
+constexpr size_t kMaxRefusal = 200;
 
 base::Error refuse(pid_t pid, const std::string& why) {
   return base::failed("cannot ask the Java process", std::to_string(pid), why);
@@ -37,8 +42,9 @@ bool catches_quit(pid_t pid) {
 // One attempt to run a command in one process.
 class Attachment {
  public:
-  Attachment(pid_t pid, ProcessRoot root, Clock::time_point deadline)
-      : pid_(pid), root_(std::move(root)), deadline_(deadline) {
+  // `handle`: of the process, by which it cannot be taken for another one; none where the kernel has no such handles.
+  Attachment(pid_t pid, ProcessRoot root, base::FileDescriptor handle, Clock::time_point deadline)
+      : pid_(pid), root_(std::move(root)), handle_(std::move(handle)), deadline_(deadline) {
     // Whatever links are on the way, it is the process's own /tmp.
     temporary_.reset(::openat(root_.folder.get(), "tmp", O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
   }
@@ -67,10 +73,10 @@ class Attachment {
 
   // The machine publishes its counters in hsperfdata_USER/PID; the name of the user in its own world is not known here.
   bool attachable() const {
-    const base::FileDescriptor folder(
-        ::openat(root_.folder.get(), "tmp", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
-    const std::unique_ptr<DIR, int (*)(DIR*)> entries(folder ? ::fdopendir(::dup(folder.get())) : nullptr, ::closedir);
+    base::FileDescriptor folder(::openat(root_.folder.get(), "tmp", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+    const std::unique_ptr<DIR, int (*)(DIR*)> entries(folder ? ::fdopendir(folder.get()) : nullptr, ::closedir);
     if (!entries) return false;
+    folder.release();  // it is closed with the entries
     while (const dirent* entry = ::readdir(entries.get())) {
       const std::string name = entry->d_name;
       if (!name.starts_with("hsperfdata_")) continue;
@@ -85,14 +91,13 @@ class Attachment {
   base::Status ask_to_listen() const {
     if (!attachable()) return refuse(pid_, "it does not say that it can be attached to");
     if (!catches_quit(pid_)) return refuse(pid_, "it does not catch SIGQUIT");
+    if (!handle_) return refuse(pid_, "this kernel cannot send a signal to it and surely to no other (pidfd_open)");
     const std::string mark = ".attach_pid" + std::to_string(root_.inner_pid);
     const base::FileDescriptor file(
         ::openat(temporary_.get(), mark.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
-    if (!file) return base::system_error("cannot create /tmp/", mark, errno);
-    // Older machines want it to be their own user's.
-    if (::geteuid() == 0 && ::fchown(file.get(), root_.user, root_.group) != 0) errno = 0;
+    if (!file) return base::system_error("cannot create", "/tmp/" + mark, errno);
     base::Status status;
-    if (::kill(pid_, SIGQUIT) != 0) {
+    if (::syscall(SYS_pidfd_send_signal, handle_.get(), SIGQUIT, nullptr, 0) != 0) {
       status = base::system_error("cannot send SIGQUIT to", std::to_string(pid_), errno);
     } else {
       while (!listens() && Clock::now() < deadline_) std::this_thread::sleep_for(std::chrono::milliseconds(10));
@@ -112,6 +117,12 @@ class Attachment {
     if (::connect(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) {
       return base::system_error("cannot ask the Java process", std::to_string(pid_), errno);
     }
+    // The path may have come to lead elsewhere since it was looked at: who listens is what counts.
+    ucred peer{};
+    socklen_t size = sizeof peer;
+    if (::getsockopt(socket.get(), SOL_SOCKET, SO_PEERCRED, &peer, &size) != 0 || peer.pid != pid_) {
+      return refuse(pid_, "another process listens on its socket");
+    }
     return socket;
   }
 
@@ -127,12 +138,15 @@ class Attachment {
       if (got == 0) break;
       if (got > 0) text.append(part, static_cast<size_t>(got));
     }
-    if (!text.starts_with("0\n")) return refuse(pid_, "it refused: " + text.substr(0, text.find('\n', 4)));
+    if (!text.starts_with("0\n")) {
+      return refuse(pid_, "it refused: " + text.substr(0, std::min(text.find('\n', 4), kMaxRefusal)));
+    }
     return text.substr(2);
   }
 
   pid_t pid_;
   ProcessRoot root_;
+  base::FileDescriptor handle_;
   Clock::time_point deadline_;
   base::FileDescriptor temporary_;
 };
@@ -166,9 +180,16 @@ bool says_attachable(base::Bytes counters) {
 }
 
 base::Result<std::string> java_command(pid_t pid, std::string_view command, std::chrono::milliseconds patience) {
+  base::FileDescriptor handle(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
   auto root = open_process_root(pid);
-  if (!root) return refuse(pid, "it is gone, or not ours to look at");
-  return Attachment(pid, std::move(*root), Clock::now() + patience).run(command);
+  // If the process of the handle still runs, then what was found under its number is its own.
+  if (!root || (handle && ::syscall(SYS_pidfd_send_signal, handle.get(), 0, nullptr, 0) != 0)) {
+    return refuse(pid, "it is gone, or not ours to look at");
+  }
+  // Its /tmp is what it wants it to be: there we may do what it may do itself, and no more.
+  const AsUser as_user(root->user, root->group);
+  if (!as_user) return refuse(pid, "we cannot act as its user");
+  return Attachment(pid, std::move(*root), std::move(handle), Clock::now() + patience).run(command);
 }
 
 }  // namespace tephra::kernel

@@ -171,6 +171,19 @@ TEST(JitCode, FindsEveryPieceOfManyAtOneAddress) {
   for (uint64_t i = 0; i < texts.size(); ++i) EXPECT_EQ(name_at(code, 1, i * 10 + 5, 0x10f), "f" + std::to_string(i));
 }
 
+TEST(JitLog, WhatWasLeftOutIsCounted) {
+  JitLogWriter writer;
+  ASSERT_TRUE(writer.add(map_batch("100 10 a\n", 3, 4)));
+  ASSERT_TRUE(writer.add({.kind = JitBatch::Kind::kLeftOut, .pid = 1}));
+  const auto section = writer.section();
+  ASSERT_TRUE(section);
+  const JitLog log = read_jit_log(base::as_bytes(*section));
+  JitCode code;
+  model::Quality quality;
+  EXPECT_EQ(read_jit_batches(log.batches, true, code, quality).size(), 1u);
+  EXPECT_EQ(quality[model::Reason::jit_names_left_out], 1u);
+}
+
 TEST(JitLog, ReadsWhatWasWritten) {
   JitLogWriter writer;
   ASSERT_TRUE(writer.add(map_batch("100 10 a\n", 3, 4)));

@@ -15,6 +15,7 @@ struct JitBatch {
   enum class Kind : uint32_t {
     kPerfMap = 1,  // whole lines of a perf-PID.map
     kJitdump = 2,  // records of a jitdump, without its header, in the byte order `swapped` says
+    kLeftOut = 3,  // nothing: the file goes on where it was not read
   };
   Kind kind = Kind::kPerfMap;
   int32_t pid = 0;           // as the recording's records have it

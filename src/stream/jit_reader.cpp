@@ -89,10 +89,13 @@ class BatchReader {
   }
 
   void read(const JitBatch& batch) {
-    if (batch.kind == JitBatch::Kind::kPerfMap) {
-      read_map(batch);
-    } else {
-      read_dump(batch);
+    switch (batch.kind) {
+      case JitBatch::Kind::kPerfMap:
+        return read_map(batch);
+      case JitBatch::Kind::kJitdump:
+        return read_dump(batch);
+      case JitBatch::Kind::kLeftOut:
+        ++quality_[model::Reason::jit_names_left_out];
     }
   }
 

@@ -13,6 +13,7 @@ from support import TEPHRA, parse_folded, program, run
 ONE = program("version_one")
 TWO = program("version_two")
 STATIC = program("static_spin")
+MADE = program("generated_code")
 
 
 class ContainersTest(RecordTest):
@@ -29,7 +30,8 @@ class ContainersTest(RecordTest):
         os.makedirs(os.path.dirname(self.path))
         shutil.copy(ONE, self.path)
         self.world = make_world(os.path.join(self.folder, "world"),
-                                {self.path: TWO, "/bin/busybox": shutil.which("busybox"), "/bin/static": STATIC})
+                                {self.path: TWO, "/bin/busybox": shutil.which("busybox"), "/bin/static": STATIC,
+                                 "/bin/made": MADE})
 
     def inside(self, script):
         """The words that run a script in the world, as a process 1 of its own."""
@@ -111,6 +113,32 @@ class ContainersTest(RecordTest):
         os.symlink("/bin/real", self.world + self.path)
         self.record("-g", "-F", "999", *self.inside(f"{self.path} 400"))
         self.assert_names_are_those_inside()
+
+    def assert_generated_code_is_named(self):
+        self.assertTrue(os.path.exists(self.world + "/tmp/perf-1.map"), "it knows itself as process 1")
+        self.remove_world()
+        result = run([TEPHRA, "fold", "-q", self.data], env={**os.environ, "TEPHRA_NO_CACHE": "1"})
+        stacks = parse_folded(result.stdout)
+        named = sum(count for stack, count in stacks.items() if stack.endswith("run_first;first_made"))
+        self.assertGreater(named, 10, result.stdout)
+
+    def test_generated_code_is_named_by_the_map_inside(self):
+        self.record("-g", "-F", "999", *self.inside("exec /bin/made map 700"))
+        self.assert_generated_code_is_named()
+
+    def test_generated_code_of_a_container_that_runs(self):
+        process = subprocess.Popen(self.inside("exec /bin/made map 60000"))
+        self.addCleanup(process.wait)
+        self.addCleanup(process.kill)
+        for _ in range(1000):
+            if os.path.exists(self.world + "/tmp/perf-1.map"):
+                break
+            time.sleep(0.01)
+        with open(f"/proc/{process.pid}/task/{process.pid}/children") as file:
+            outer = int(file.read())
+        self.record("-g", "-F", "999", "-p", str(outer), "--duration", "1")
+        process.kill()
+        self.assert_generated_code_is_named()
 
 
 if __name__ == "__main__":

@@ -1,5 +1,6 @@
 // Generates two functions at the same address, one after the other, and spins in each for as many milliseconds as asked
-// (2000). Names them first_made and second_made in a perf map ("map"), in a jitdump ("dump"), or in both ("both").
+// (2000). Names them first_made and second_made in a perf map ("map"), in a jitdump ("dump"), or in both ("both"). With
+// "late" there is one function, which ran before it is named, in the last line of a map of 40 MiB.
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
@@ -45,7 +46,7 @@ size_t write_code(unsigned char* at) {
 
 class Names {
  public:
-  explicit Names(const std::string& mode) : map_(mode != "dump"), dump_(mode != "map") {
+  explicit Names(const std::string& mode) : map_(mode != "dump"), dump_(mode == "dump" || mode == "both") {
     map_path_ = "/tmp/perf-" + std::to_string(::getpid()) + ".map";
     dump_path_ = "jit-" + std::to_string(::getpid()) + ".dump";
     if (!dump_) return;
@@ -111,6 +112,19 @@ class Names {
   uint64_t index_ = 0;
 };
 
+void fill_map() {
+  constexpr size_t kBytes = 40 << 20;
+  std::string lines;
+  lines.reserve(kBytes + 256);
+  for (unsigned i = 0; lines.size() < kBytes; ++i) {
+    char text[128];
+    std::snprintf(text, sizeof text, "%x 10 a_function_of_a_long_name_that_never_ran_and_is_told_nevertheless_%u\n",
+                  0x10000000 + i * 16, i);
+    lines += text;
+  }
+  append("/tmp/perf-" + std::to_string(::getpid()) + ".map", lines);
+}
+
 using Made = void (*)(unsigned long);
 
 // Of different text, so that a compiler does not make one of them.
@@ -136,6 +150,13 @@ int main(int argc, char** argv) {
   unsigned char* code = memory + 64;
   Made made;
   std::memcpy(&made, &code, sizeof made);
+  if (mode == "late") {
+    const size_t size = write_code(code);
+    run_first(made, now() + length);
+    fill_map();
+    names.tell("first_made", code, size, 11);
+    return 0;
+  }
   names.tell("first_made", code, write_code(code), 11);
   run_first(made, now() + length);
   names.tell("second_made", code, write_code(code), 22);
