@@ -1,8 +1,8 @@
 // flags: -fomit-frame-pointer -momit-leaf-frame-pointer
 // Works for as many milliseconds of CPU time as asked, in one of the ways that make stacks hard to walk:
 //   unwind_cases CASE MILLISECONDS [PLUGIN or DEPTH]
-// Every stack leads through a function named after the case: case_recursion, case_exceptions … Live tests also compile
-// it in other ways: by clang, static, not position independent.
+// Every stack leads through a function named after the case: case_recursion, case_exceptions … It is also built in other
+// ways: by clang, static, not position independent.
 #include <dlfcn.h>
 #include <pthread.h>
 #include <signal.h>

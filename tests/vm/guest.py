@@ -136,6 +136,7 @@ def write_base(path):
     if os.path.exists("/usr/bin/perf"):
         archive.program("/usr/bin/perf")
     archive.tree(PYTHON)
+    archive.tree("/usr/lib/locale/C.utf8")
     for module in glob.glob(f"{PYTHON}/lib-dynload/*.so"):
         for library in libraries_of(module):
             archive.copy(library)
