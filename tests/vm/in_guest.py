@@ -64,6 +64,8 @@ def run_once(names, left_out):
 def prepare():
     sys.path.insert(0, f"{JOB}/tests/live")
     os.environ["TEPHRA"] = f"{JOB}/build/tephra"
+    # Time for the recorder to make the tables of a program before it works; it costs no processor.
+    os.environ["UNWIND_CASES_WAIT_MS"] = "1500"
     # Linux's own default, where plain users may record their programs. Debian's is 3, and those tests that are about
     # such levels set them themselves.
     with open("/proc/sys/kernel/perf_event_paranoid", "w") as file:
