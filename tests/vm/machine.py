@@ -1,6 +1,7 @@
 """A guest that boots one of Debian's kernels in software emulation, does a job and ends."""
 
 import collections
+import glob
 import os
 import re
 import socket
@@ -15,32 +16,35 @@ QEMU = "qemu-system-x86_64"
 # interrupt flag is set or cleared by chance. Linux uses it to allocate memory; with 6.12 that was a double fault, a
 # debug trap in the kernel or a machine that stood still in one boot of two. Kernels have another way without it.
 PROCESSOR = "qemu64,-cx16"
-# no_timer_check: on a loaded machine the ticks of the emulated timer come too late for the kernel, which then takes the
-# timer for broken and stands still.
+# no_timer_check: where ticks of the emulated timer come late, the kernel takes the timer for broken and stands still.
 COMMAND_LINE = "console=ttyS0 quiet panic=-1 rdinit=/init sysrq_always_enabled no_timer_check"
-# One processor, and one thread to play it. Of two in threads of their own, one may still run a breakpoint that the
-# other has put into the kernel's code and taken away again, an int3 that nobody expects ("Oops: int3"). Of two in one
-# thread, one stands still for a tenth of a second whenever the other works.
-ACCELERATOR = "tcg,thread=single"
+# One processor. Of two that threads of their own play, one may still run a breakpoint that the other has put into the
+# kernel's code and taken away again, an int3 that nobody expects ("Oops: int3"). Of two that one thread plays, one
+# stands still for a tenth of a second whenever the other works.
+PROCESSORS = 1
+# The guest's clock counts instructions, two nanoseconds each, and jumps over what would be slept. So neither the speed
+# of emulation nor what else the machine has to do changes what tests see: a slow machine, and the same one every time.
+CLOCK = "shift=1,sleep=off"
 # Magic SysRq of a guest that stands still: print everything, what runs on each processor, what each task waits for.
 QUESTIONS = "8lt"
 Outcome = collections.namedtuple("Outcome", "status output")
 
 
 class Limits(collections.namedtuple("Limits", "silent_s total_s")):
-    """How long a guest may take in all, and how long it may say nothing, before it counts as standing still."""
+    """How long a guest may take in all, and how long it may say nothing, before it counts as standing still. Time in
+    which the emulator waits for a processor of a busy machine does not count."""
 
 
 class Guest:
     """One boot. What the console shows goes to a file; what is written to the console's input, the kernel reads."""
 
-    def __init__(self, image, initrd, folder, cpus, memory):
+    def __init__(self, image, initrd, folder, memory):
         self.console = os.path.join(folder, "console")
         self.monitor = os.path.join(folder, "monitor")
-        command = [QEMU, "-accel", ACCELERATOR, "-cpu", PROCESSOR, "-smp", str(cpus), "-m", memory, "-nographic",
-                   "-no-reboot", "-nodefaults", "-chardev", "stdio,id=console,signal=off", "-serial", "chardev:console",
-                   "-monitor", f"unix:{self.monitor},server=on,wait=off", "-kernel", image, "-initrd", initrd,
-                   "-append", COMMAND_LINE]
+        command = [QEMU, "-accel", "tcg", "-icount", CLOCK, "-cpu", PROCESSOR, "-smp", str(PROCESSORS), "-m", memory,
+                   "-nographic", "-no-reboot", "-nodefaults", "-chardev", "stdio,id=console,signal=off",
+                   "-serial", "chardev:console", "-monitor", f"unix:{self.monitor},server=on,wait=off",
+                   "-kernel", image, "-initrd", initrd, "-append", COMMAND_LINE]
         with open(self.console, "wb") as console:
             self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=console, stderr=console)
 
@@ -48,16 +52,27 @@ class Guest:
         with open(self.console, errors="replace") as file:
             return file.read().replace("\r", "")
 
+    def _time(self):
+        """Seconds, without those in which the emulator was ready to run and another process had the processor."""
+        delays = [0]
+        for path in glob.glob(f"/proc/{self.process.pid}/task/*/schedstat"):
+            try:
+                with open(path) as file:
+                    delays.append(int(file.read().split()[1]))
+            except OSError:
+                pass  # a thread that has ended
+        return time.monotonic() - max(delays) * 1e-9
+
     def wait(self, limits):
         """Empty once the guest has ended by itself; else why it has to be ended."""
-        begin = spoke = time.monotonic()
+        begin = spoke = self._time()
         said = 0
         while True:
             try:
                 self.process.wait(timeout=1)
                 return ""
             except subprocess.TimeoutExpired:
-                now = time.monotonic()
+                now = self._time()
             if (size := os.path.getsize(self.console)) != said:
                 said, spoke = size, now
             if now - spoke > limits.silent_s:
@@ -91,15 +106,17 @@ class Machines:
         self.cache = cache
         os.makedirs(cache, exist_ok=True)
         self.base = os.path.join(cache, "base.cpio")
-        guest.write_base(self.base)
+        if not guest.base_is_current(self.base):
+            guest.write_base(self.base + ".new")
+            os.rename(self.base + ".new", self.base)
 
-    def run(self, kernel, script, limits, cpus=1, memory="3G"):
+    def run(self, kernel, script, limits, memory="3G"):
         """Boots `kernel`, runs the shell script in /job and returns its status (none if it had to be ended) and all
         that the console showed."""
         image = kernels.kernel_image(kernel, self.cache)
         folder = os.path.join(self.cache, "guest-" + kernel)
         os.makedirs(folder, exist_ok=True)
-        machine = Guest(image, self._initrd(folder, script), folder, cpus, memory)
+        machine = Guest(image, self._initrd(folder, script), folder, memory)
         try:
             late = machine.wait(limits)
             if late:

@@ -13,14 +13,13 @@ import machine
 # Whatever loads a BPF program.
 UNIT_TESTS = "*Bpf*:*RunQueue*:StackProgram*:StackWalk*:*Trial*"
 LIVE_TESTS = ["unwind_test", "kprobes_test", "rights_test", "record_test.Tracepoints", "doctor_test.MachineTest"]
-# What judges by times or by what a recorder must keep up with, in which emulation is 20 to 50 times slower than a
-# machine.
+# What judges by times or by what a recorder must keep up with: guests are about ten times slower than a machine.
 LEFT_OUT = {
     "doctor_test.MachineTest.test_nothing_changes_and_it_is_quick": "judges by a second of time",
     "unwind_test.Processes.test_a_program_of_fifty_milliseconds": "emulation takes longer to make its tables",
     "unwind_test.Processes.test_nothing_is_lost_at_the_start": "faults come faster than emulation empties rings",
 }
-# Far more than a quiet machine needs (about two minutes): what else runs on it must not decide.
+# Several times what is needed.
 LIMITS = machine.Limits(silent_s=300, total_s=1500)
 NOTHING = {"passed": 0, "failed": [], "skipped": [], "retried": [], "output": ""}
 
