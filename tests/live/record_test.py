@@ -425,6 +425,7 @@ class Unprivileged(RecordTest):
         self.assert_no_leftovers()
 
     def test_rings_that_may_not_be_locked(self):
+        self.need_rights_of_plain_users()
         if paranoid() < 2:
             self.skipTest("perf_event_paranoid allows it")
         words = ["sh", "-c", f"ulimit -l 0; exec {TEPHRA} record -q -e cpu-clock:u -m 64M -o {self.data} true"]

@@ -1,8 +1,8 @@
 // flags: -fomit-frame-pointer -momit-leaf-frame-pointer
 // Works for as many milliseconds of CPU time as asked, in one of the ways that make stacks hard to walk:
 //   unwind_cases CASE MILLISECONDS [PLUGIN or DEPTH]
-// Every stack leads through a function named after the case: case_recursion, case_exceptions … Live tests also compile
-// it in other ways: by clang, static, not position independent.
+// Every stack leads through a function named after the case: case_recursion, case_exceptions … It is also built in other
+// ways: by clang, static, not position independent.
 #include <dlfcn.h>
 #include <pthread.h>
 #include <signal.h>
@@ -206,7 +206,14 @@ NOINLINE unsigned case_depth(unsigned depth) {
   return sum;
 }
 
+// Where a recorder needs longer to learn of a program than the program runs, as in emulation, it is given time for it.
+static void wait_for_recorder() {
+  const char* milliseconds = std::getenv("UNWIND_CASES_WAIT_MS");
+  if (milliseconds != nullptr) ::usleep(static_cast<useconds_t>(std::atoi(milliseconds)) * 1000);
+}
+
 int main(int argc, char** argv) {
+  wait_for_recorder();
   const std::string name = argc > 1 ? argv[1] : "recursion";
   until = seconds_used() + (argc > 2 ? std::atof(argv[2]) : 500) / 1000;
   const std::string more = argc > 3 ? argv[3] : "";

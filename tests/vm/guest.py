@@ -31,11 +31,11 @@ poweroff -f
 
 # Whose programs the live tests use; what of it is not installed is left out, and busybox steps in where it can.
 PACKAGES = ["coreutils", "util-linux", "util-linux-extra", "bsdutils", "mount", "procps", "bash", "dash", "grep", "sed",
-            "findutils", "perl-base", "python3.11-minimal", "python3-minimal", "linux-perf", "binutils-x86-64-linux-gnu",
-            "binutils", "debianutils", "tar", "gzip", "zstd"]
+            "findutils", "perl-base", "python3.11-minimal", "python3-minimal", "linux-perf",
+            "binutils-x86-64-linux-gnu", "binutils", "debianutils", "tar", "gzip", "zstd"]
 MERGED = ("bin", "sbin", "lib", "lib64")  # links to folders of the same name in /usr
 PYTHON = "/usr/lib/python3.11"
-LEFT_OUT = re.compile(r"/(__pycache__|test|tests|idlelib|lib2to3|ensurepip|config-3.*|pydoc_data|turtledemo|tkinter)(/|$)")
+LEFT_OUT = re.compile(r"/(__pycache__|tests?|idlelib|lib2to3|ensurepip|config-3.*|pydoc_data|turtledemo|tkinter)(/|$)")
 
 
 def libraries_of(path):
@@ -117,6 +117,12 @@ class Archive:
                 self.copy(path)
 
 
+def base_is_current(path):
+    """Whether nothing was installed since it was written, and it is written in the same way still."""
+    made_of = [__file__, "/var/lib/dpkg/status"]
+    return os.path.exists(path) and os.path.getmtime(path) > max(map(os.path.getmtime, made_of))
+
+
 def write_base(path):
     """What does not change with tephra."""
     archive = Archive(path)
@@ -136,6 +142,7 @@ def write_base(path):
     if os.path.exists("/usr/bin/perf"):
         archive.program("/usr/bin/perf")
     archive.tree(PYTHON)
+    archive.tree("/usr/lib/locale/C.utf8")
     for module in glob.glob(f"{PYTHON}/lib-dynload/*.so"):
         for library in libraries_of(module):
             archive.copy(library)

@@ -6,7 +6,6 @@ import re
 import shutil
 import subprocess
 
-MIRROR = "http://deb.debian.org/debian"
 KEYRING = "/usr/share/keyrings/debian-archive-keyring.gpg"
 # What is booted: a name, the suite that has it, and the package that depends on the newest one.
 KERNELS = {"6.1": ("bookworm", "linux-image-cloud-amd64"),
@@ -24,16 +23,31 @@ def run(command, **settings):
     return done.stdout
 
 
+def archive_in(targets):
+    """The site of Debian's main archive; `targets`: lines of release, origin and site, as apt knows them."""
+    sites = [site for release, origin, site in (line.split("\t") for line in targets.splitlines())
+             # Updates and security fixes come under longer names, and may be elsewhere.
+             if origin == "Debian" and re.fullmatch(r"[a-z]+", release)]
+    if not sites:
+        raise Unavailable("apt knows no archive of Debian here ('apt-get update' makes its lists)")
+    return sites[0]
+
+
+def archive():
+    """Where this machine's own packages come from."""
+    return archive_in(run(["apt-get", "indextargets", "--format", "$(RELEASE)\t$(ORIGIN)\t$(SITE)"]))
+
+
 class Apt:
     """apt with lists and cache of its own, for one suite."""
 
-    def __init__(self, folder, suite):
+    def __init__(self, folder, site, suite):
         self.folder = folder
         sources = os.path.join(folder, "suite.sources")
         for name in ("lists/partial", "cache/archives/partial"):
             os.makedirs(os.path.join(folder, name), exist_ok=True)
         with open(sources, "w") as file:
-            file.write(f"Types: deb\nURIs: {MIRROR}\nSuites: {suite}\nComponents: main\nSigned-By: {KEYRING}\n")
+            file.write(f"Types: deb\nURIs: {site}\nSuites: {suite}\nComponents: main\nSigned-By: {KEYRING}\n")
         self.options = [word for setting in (
             f"Dir::Etc::sourcelist={sources}", "Dir::Etc::sourceparts=-", f"Dir::State::lists={folder}/lists",
             f"Dir::Cache={folder}/cache", "APT::Sandbox::User=root") for word in ("-o", setting)]
@@ -62,7 +76,7 @@ def kernel_image(name, cache):
     if shutil.which("apt-get") is None or not os.path.exists(KEYRING):
         raise Unavailable("kernels are fetched from Debian with apt")
     suite, package = KERNELS[name]
-    apt = Apt(os.path.join(folder, "apt"), suite)
+    apt = Apt(os.path.join(folder, "apt"), archive(), suite)
     apt.update()
     package_file = apt.download(apt.newest_of(package))
     content = os.path.join(folder, "content")

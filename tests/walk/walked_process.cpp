@@ -58,10 +58,22 @@ __attribute__((noinline)) void note_stack(OwnStack& stack) {
   stack.tid = static_cast<int>(::syscall(SYS_gettid));
 }
 
+namespace {
+
+// Made once for all tests, each of which has a program in the kernel of its own: no file is written while they run.
+const Rows& rows_of(const std::string& path) {
+  static std::map<std::string, Rows> made;
+  const auto found = made.find(path);
+  if (found != made.end()) return found->second;
+  return made.emplace(path, path == "[vdso]" ? rows_of_vdso() : rows_of_file(path)).first->second;
+}
+
+}  // namespace
+
 base::Result<uint32_t> Teller::table_of(const std::string& path) {
   const auto known = tables_.find(path);
   if (known != tables_.end()) return known->second;
-  const Rows rows = path == "[vdso]" ? rows_of_vdso() : rows_of_file(path);
+  const Rows& rows = rows_of(path);
   uint32_t table = 0;
   if (!rows.blocks.empty()) {
     TEPHRA_TRY(table, program_.add_table(rows.blocks, rows.rules));
