@@ -108,9 +108,7 @@ TEST_F(FileFinderTest, OnlyRegularFilesOfPlausibleSizeAreOpened) {
 
 // The kernel makes them up while they are read: some have no end, others lose what was read.
 TEST_F(FileFinderTest, FilesThatAreNotStoredAreNotRead) {
-  std::ofstream(folder_ / "empty").close();
-  for (const std::string& path : {std::string("/proc/self/pagemap"), std::string("/proc/kallsyms"),
-                                  std::string("/sys/kernel/notes"), (folder_ / "empty").string()}) {
+  for (const std::string path : {"/proc/self/pagemap", "/proc/kallsyms", "/sys/kernel/notes"}) {
     if (!std::filesystem::exists(path)) continue;
     Refusal refusal{};
     EXPECT_FALSE(open_regular(path, &refusal)) << path;
@@ -120,10 +118,14 @@ TEST_F(FileFinderTest, FilesThatAreNotStoredAreNotRead) {
     EXPECT_FALSE(content_of_regular(fd.get(), path, &refusal)) << path;
     EXPECT_EQ(refusal, Refusal::kNotStored) << path;
   }
+  std::ofstream(folder_ / "empty").close();
+  Refusal refusal{};
+  EXPECT_FALSE(open_regular(folder_ / "empty", &refusal));
+  EXPECT_EQ(refusal, Refusal::kEmpty);
   FileFinder finder;
   EXPECT_FALSE(finder.find_code({"/proc/self/pagemap", {}, {}}).content);
   ASSERT_EQ(finder.refusals().size(), 1u);
-  EXPECT_NE(finder.refusals()[0].find("/proc/self/pagemap: not used: "), std::string::npos);
+  EXPECT_NE(finder.refusals()[0].find("/proc/self/pagemap: not used: it is not a stored file"), std::string::npos);
   // A magic link of /proc leads to a stored file.
   const base::FileDescriptor held(::open(kProgram.c_str(), O_RDONLY | O_CLOEXEC));
   const auto behind_link = open_regular(fmt::format("/proc/self/fd/{}", held.get()));

@@ -40,7 +40,8 @@ bool can_be_mapped(int fd) {
 
 Refusal judge(int fd, const struct stat& info) {
   if (!S_ISREG(info.st_mode)) return Refusal::kNotRegular;
-  if (info.st_size <= 0 || is_made_up(fd)) return Refusal::kNotStored;
+  if (is_made_up(fd)) return Refusal::kNotStored;
+  if (info.st_size <= 0) return Refusal::kEmpty;
   if (info.st_size > kLargest) return Refusal::kImplausibleSize;
   return Refusal::kNone;
 }
@@ -53,7 +54,9 @@ base::Error error_of(Refusal refusal, const std::string& name, const struct stat
     case Refusal::kNotRegular:
       return refused("it is not a regular file");
     case Refusal::kNotStored:
-      return refused(info.st_size == 0 ? "it is empty" : "it is not a stored file");
+      return refused("it is not a stored file");
+    case Refusal::kEmpty:
+      return refused("it is empty");
     case Refusal::kImplausibleSize:
       return refused(fmt::format("it is implausibly large ({} bytes)", info.st_size));
     default:

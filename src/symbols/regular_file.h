@@ -11,6 +11,7 @@ enum class Refusal {
   kNone,
   kNotRegular,
   kNotStored,  // the kernel makes it up as it is read
+  kEmpty,      // or says so
   kImplausibleSize,
   kCannotBeMapped,
 };
