@@ -29,7 +29,8 @@ Profile example() {
   at = assembler.stack(at, assembler.frame({.mapping = kernel, .address = 3, .function = copy}));
   assembler.sample({at, assembler.event({assembler.string("probe_server:handle"), {}}),
                     assembler.thread({7, 7, assembler.string("server")}), 1, 1});
-  assembler.sample({at, assembler.event({assembler.string("cycles"), {}}),
+  const auto in_kernel = assembler.stack({}, assembler.frame({.mapping = kernel, .address = 3, .function = copy}));
+  assembler.sample({in_kernel, assembler.event({assembler.string("cycles"), {}}),
                     assembler.thread({2, 2, assembler.string("kworker/0:1"), true}), 1, 1});
   assembler.facts().host = "secret-host";
   assembler.facts().command_line = "record secret";
