@@ -36,7 +36,9 @@ struct tephra_walk_process {
 
 /* Records that come through the ring beside samples; their types are above all of perf's. */
 enum tephra_walk_record {
-  TEPHRA_RECORD_WANTED = 0x7e01, /* a process, or a piece of its memory, that is not known: its sample was left to perf */
+  /* A process, or a piece of its memory, that is not known. Its samples are left to perf while an answer may come and
+   * copies are not too many; else they are sent with what could be walked. */
+  TEPHRA_RECORD_WANTED = 0x7e01,
 };
 
 struct tephra_walk_wanted {

@@ -33,11 +33,18 @@ bool is_inlined(const model::Profile& profile, model::FrameId frame) {
   return profile.code_kind(frame) == model::CodeKind::kImported && profile.function_name(frame).ends_with("_[i]");
 }
 
-std::string_view module_name(const model::Profile& profile, model::MappingId mapping) {
+std::string_view module_path(const model::Profile& profile, model::MappingId mapping) {
   const model::Mapping& row = profile.mappings[mapping];
-  if (row.kind == model::CodeKind::kKernel || row.kind == model::CodeKind::kKernelUnmapped) return "[kernel]";
+  const std::string_view path = profile.text(row.path);
+  // Its path is the name of one function.
   if (row.kind == model::CodeKind::kJit) return "[jit]";
-  const auto path = profile.text(row.path);
+  return row.kind == model::CodeKind::kAnonymous && path == "//anon" ? "[anon]" : path;
+}
+
+std::string_view module_name(const model::Profile& profile, model::MappingId mapping) {
+  const model::CodeKind kind = profile.mappings[mapping].kind;
+  if (kind == model::CodeKind::kKernel || kind == model::CodeKind::kKernelUnmapped) return "[kernel]";
+  const std::string_view path = module_path(profile, mapping);
   return path.empty() ? "[unknown]" : base::path_base_name(path);
 }
 

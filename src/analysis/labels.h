@@ -29,7 +29,10 @@ FrameKind frame_kind(const model::Profile& profile, model::FrameId frame);
 // Also true for imported names that end in `_[i]`.
 bool is_inlined(const model::Profile& profile, model::FrameId frame);
 
-// The code object for the eye: the file's name without folders, "[kernel]", "[unknown]".
+// The code object for the eye: the file's name without folders, "[kernel]", "[jit]" for generated code that has a name,
+// "[unknown]".
 std::string_view module_name(const model::Profile& profile, model::MappingId mapping);
+// The same with the whole path of files, and perf's words for the kernel: what reports sort by. Empty where unknown.
+std::string_view module_path(const model::Profile& profile, model::MappingId mapping);
 
 }  // namespace tephra::analysis

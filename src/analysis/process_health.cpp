@@ -105,22 +105,22 @@ void judge_container(const ProcessFacts& facts, std::vector<Finding>& out) {
 // ---- its files
 
 void judge_files(const ProcessFacts& facts, std::vector<Finding>& out) {
-  const auto gone = modules_where(facts, [](const auto& m) { return m.deleted; });
+  // A recorder reads them as we do: as the kernel holds them, and keeps what it finds.
+  const auto elsewhere =
+      modules_where(facts, [](const auto& m) { return m.readable && (m.deleted || !m.found_by_path); });
+  if (!elsewhere.empty()) {
+    out.push_back({"files", Level::kGood,
+                   fmt::format("{} deleted, replaced or not found by path from here ({}): names are taken from the "
+                               "process itself while recording",
+                               files_text(elsewhere.size()), list_of(elsewhere)),
+                   "", ""});
+  }
+  const auto gone = modules_where(facts, [](const auto& m) { return !m.readable && m.deleted; });
   if (!gone.empty()) {
     out.push_back({"files", Level::kLimited,
                    fmt::format("{} deleted or replaced since the start: {}", files_text(gone.size()), list_of(gone)),
-                   "the names of their functions", "restart the process, so that it runs what is on disk"});
-  }
-  const auto elsewhere =
-      modules_where(facts, [](const auto& m) { return m.readable && !m.deleted && !m.found_by_path; });
-  if (!elsewhere.empty()) {
-    out.push_back({"files", Level::kLimited,
-                   fmt::format("{} not found by path from here: {}", files_text(elsewhere.size()), list_of(elsewhere)),
                    "the names of their functions",
-                   facts.other_mount_namespace
-                       ? fmt::format("profile inside its file system: nsenter -t {} -m tephra profile -p {}", facts.pid,
-                                     facts.pid)
-                       : "restart the process, so that it runs what is on disk"});
+                   "run as root, who can read them, or restart the process, so that it runs what is on disk"});
   }
   const auto unread = modules_where(facts, [](const auto& m) { return !m.readable && !m.deleted; });
   if (!unread.empty()) {

@@ -6,6 +6,7 @@
 #include <tuple>
 #include <unordered_map>
 
+#include "analysis/labels.h"
 #include "analysis/report_chains.h"
 #include "analysis/stack_walk.h"
 #include "base/names.h"
@@ -140,7 +141,7 @@ class FrameKeys {
     const model::Frame& frame = profile.frames[id];
     const model::Mapping& mapping = profile.mappings[frame.mapping];
     ReportEntry row;
-    row.dso = profile.text(mapping.path);
+    row.dso = module_path(profile, frame.mapping);
     row.symbol = profile.function_name(id);
     if (row.symbol.empty()) row.symbol = id ? "[unknown]" : "[no stack]";  // frame 0 is that of the empty stack
     if (!passes(options.dsos, row.dso) && !passes(options.dsos, base::path_base_name(row.dso))) return;

@@ -40,6 +40,24 @@ TEST(Report, WordsAndKeysAgree) {
   EXPECT_FALSE(sort_key("colour"));
 }
 
+// The mapping of generated code is one function of a process.
+TEST(Report, GeneratedCodeIsOneModule) {
+  model::ProfileAssembler assembler;
+  const auto event = assembler.event({assembler.string("cpu-clock"), assembler.string("ns")});
+  const auto thread = assembler.thread({1, 1, assembler.string("node")});
+  for (const char* name : {"JS:*first", "JS:*second"}) {
+    const auto mapping = assembler.mapping({.path = assembler.string(name), .kind = model::CodeKind::kJit, .pid = 1});
+    const auto function = assembler.function({assembler.string(name), {}, true});
+    const auto stack = assembler.stack({}, assembler.frame({.mapping = mapping, .function = function}));
+    assembler.sample({stack, event, thread, 1, 100});
+  }
+  const auto profile = std::move(assembler).finish();
+  const auto report = make_report(profile, {.sort = {SortKey::kDso}, .children = false});
+  ASSERT_EQ(report.entries.size(), 1u);
+  EXPECT_EQ(report.entries[0].dso, "[jit]");
+  EXPECT_EQ(report.entries[0].self.value, 200u);
+}
+
 TEST(Report, RanksByTotalWithChildrenAndBySelfWithout) {
   const auto profile = TestProfile().add("main;work;hot", 7, 700).add("main;work", 2, 200).add("main", 1, 100).finish();
   const auto with = make_report(profile, {});

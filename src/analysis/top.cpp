@@ -4,6 +4,7 @@
 #include <tuple>
 #include <unordered_map>
 
+#include "analysis/labels.h"
 #include "analysis/stack_walk.h"
 
 namespace tephra::analysis {
@@ -25,11 +26,12 @@ FrameKeys key_frames(const model::Profile& profile) {
     const model::Frame& frame = profile.frames[FrameId{i}];
     const model::StringId name = profile.functions[frame.function].name;
     const model::Mapping& mapping = profile.mappings[frame.mapping];
+    // Of generated code the path is the name again, so that it is one entry in all processes that have it.
     const uint64_t both = static_cast<uint64_t>(name.value) << 32 | mapping.path.value;
     const auto [at, fresh] = index.try_emplace(both, static_cast<uint32_t>(keys.entries.size()));
     if (fresh) {
       keys.entries.push_back({.function = profile.text(name),
-                              .module = profile.text(mapping.path),
+                              .module = module_path(profile, frame.mapping),
                               .kernel = model::is_kernel(mapping.kind)});
     }
     keys.of_frame[i] = at->second;

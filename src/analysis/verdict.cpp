@@ -139,7 +139,7 @@ void count_unnamed(const Profile& profile, Findings& findings) {
     through[stack.parent.value] += through[i];
     // An address that belongs to no file has none whose symbols could be installed.
     if (!profile.functions[profile.frames[stack.frame].function].named && profile.frames[stack.frame].mapping) {
-      findings.unnamed_in[module_name(profile, stack.frame)] += through[i];
+      findings.unnamed_in[place_of(profile, stack.frame)] += through[i];
     }
   }
 }
@@ -160,11 +160,11 @@ Findings examine(const Profile& profile, Verdict& verdict) {
     } else if (const auto reason = reason_of(end)) {
       findings.walk_ends.add(profile, profile.samples.stack[i], *reason, count);
     } else if (facts.outermost) {
-      findings.unrooted_in[module_name(profile, facts.outermost)] += count;
+      findings.unrooted_in[place_of(profile, facts.outermost)] += count;
     }
     if (frame_pointers && is_caller_unsure(profile, facts)) {
       verdict.caller_unsure += count;
-      findings.unsure_in[module_name(profile, facts.innermost_user)] += count;
+      findings.unsure_in[place_of(profile, facts.innermost_user)] += count;
     }
     if (frame_pointers && facts.caller_without_frame) findings.caller_without_frame += count;
   }
@@ -344,9 +344,14 @@ class Advisor {
     because(Reason::jit_code_unnamed, "generated code has no names",
             "Let its runtime tell them: node --perf-basic-prof, python3 -X perf (3.12), DOTNET_PerfMapEnabled=1; Java "
             "(17) is asked while recording.");
-    because(Reason::jit_code_doubtful,
-            "some generated code is without a name because its address was used by two functions about then",
-            "Let its runtime write a jitdump, which has exact times: node --perf-prof, python3 -X perf_jit (3.13).");
+    // A jitdump has the times of CLOCK_MONOTONIC, which perf does not record with unless it is told to.
+    const bool jitdump_clock = profile_.facts.clock == "CLOCK_MONOTONIC";
+    because(
+        Reason::jit_code_doubtful,
+        "some generated code is without a name because its address was used by two functions about then",
+        jitdump_clock
+            ? "Let its runtime write a jitdump, which has exact times: node --perf-prof, python3 -X perf_jit (3.13)."
+            : "Record with tephra, or with perf record -k mono, so that the times of jitdumps tell them apart.");
     if (const uint64_t cut = count(Reason::jit_names_left_out); cut > 0) {
       add(badness, share(count(Reason::jit_code_unnamed), findings_.frames),
           fmt::format("{} with names of generated code, too large or damaged, {} not read to the end",
@@ -357,7 +362,9 @@ class Advisor {
     if (const uint64_t unproven = count(Reason::jit_map_unproven); unproven > 0) {
       add(0, share(unproven, findings_.frames),
           "names of generated code are from a file found now, which may be of another process or moment",
-          "Record with tephra, which stores them with their times.");
+          jitdump_clock ? "Record with tephra, which stores them with their times."
+                        : "Record with tephra, which stores them with their times, or with perf record -k mono and a "
+                          "runtime that writes a jitdump.");
     }
     because(Reason::file_missing, "files that ran are not here any more", "Read the recording where the files are.");
     const uint64_t unnamed = findings_.frames - findings_.named;

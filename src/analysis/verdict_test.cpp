@@ -353,5 +353,20 @@ TEST(Verdict, TheOneLineIsOneLine) {
   EXPECT_NE(details(verdict).find("stacks by: none"), std::string::npos);
 }
 
+// A jitdump has times of CLOCK_MONOTONIC, which help only in a recording that has them too.
+TEST(Verdict, AdvisesTheClockOfJitdumps) {
+  for (const bool same_clock : {true, false}) {
+    Case one;
+    one.good(50).add(50, {kStart, {"[unknown] [anon]+0x10", CodeKind::kAnonymous, 0, false}});
+    one.quality()[Reason::jit_code_doubtful] = 50;
+    one.quality()[Reason::jit_map_unproven] = 50;
+    one.facts().clock = same_clock ? "CLOCK_MONOTONIC" : "CLOCK_MONOTONIC_RAW";
+    const auto verdict = one.judge();
+    EXPECT_EQ(advises(verdict, "perf record -k mono"), !same_clock);
+    EXPECT_EQ(advises(verdict, "node --perf-prof"), same_clock);
+    EXPECT_TRUE(advises(verdict, "Record with tephra"));
+  }
+}
+
 }  // namespace
 }  // namespace tephra::analysis

@@ -3,16 +3,17 @@
 #include <algorithm>
 #include <tuple>
 
+#include "analysis/labels.h"
+
 namespace tephra::analysis {
 
 using model::FrameId;
 using model::Profile;
 using model::Reason;
 
-std::string_view module_name(const Profile& profile, FrameId frame) {
-  const std::string_view path = profile.text(profile.mappings[profile.frames[frame].mapping].path);
-  const std::string_view name = path.substr(path.rfind('/') + 1);
-  return name.empty() ? "addresses outside every mapping" : name;
+std::string_view place_of(const Profile& profile, FrameId frame) {
+  const model::MappingId mapping = profile.frames[frame].mapping;
+  return mapping ? module_name(profile, mapping) : "addresses outside every mapping";
 }
 
 std::optional<Reason> reason_of(tephra_walk_end end) {
@@ -82,7 +83,7 @@ void WalkEnds::add(const Profile& profile, model::StackId stack, Reason reason, 
     if (profile.frames[frame].mapping) last_mapped = frame;
   }
   const FrameId frame = last_mapped ? last_mapped : last;
-  const std::string_view module = frame ? module_name(profile, frame) : "the kernel";
+  const std::string_view module = frame ? place_of(profile, frame) : "the kernel";
   const auto known =
       std::ranges::find_if(rows_, [&](const Row& row) { return row.module == module && row.reason == reason; });
   if (known != rows_.end()) {

@@ -11,8 +11,8 @@
 
 namespace tephra::analysis {
 
-// The name that a frame's module is called by: its file without folders.
-std::string_view module_name(const model::Profile& profile, model::FrameId frame);
+// Where a frame is, as advice says it: its module, or that no mapping holds it.
+std::string_view place_of(const model::Profile& profile, model::FrameId frame);
 
 // How the walk of a sample's stack ended; TEPHRA_WALK_NOT_TOLD where it was not walked by call-frame rules.
 inline tephra_walk_end walk_end(const model::Samples& samples, size_t sample) {

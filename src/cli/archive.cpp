@@ -14,6 +14,7 @@
 #include "cli/arguments.h"
 #include "cli/command.h"
 #include "cli/input.h"
+#include "cli/redaction_key.h"
 #include "cli/source_options.h"
 #include "formats/format.h"
 #include "objects/elf_file.h"
@@ -144,41 +145,55 @@ class Bundle {
     return tar_.file(folder_ + "/" + name, content);
   }
 
-  base::Status add(const symbols::WantedFile& wanted, symbols::FileFinder& finder) {
+  // `unproven`: also what nothing proves to be the file that ran.
+  base::Status add(const symbols::WantedFile& wanted, symbols::FileFinder& finder, bool unproven) {
     const auto code = finder.find_code(wanted);
-    if (!code.content) {
-      missing_.push_back({wanted.path, code.why_not});
-      return {};
+    if (!code.content) return leave_out(wanted, model::kReasonMeanings[static_cast<size_t>(code.why_not)]);
+    const auto elf = objects::ElfFile::parse(code.content->bytes());
+    if (!elf) return leave_out(wanted, "what is there now is no program or library");
+    if (wanted.build_id.empty() && !unproven) {
+      return leave_out(wanted, "nothing proves that it is the file that ran; --unproven takes it all the same");
     }
-    ++added_;
-    const base::Bytes bytes = code.content->bytes();
-    const auto elf = objects::ElfFile::parse(bytes);
-    const std::string hex = elf ? model::BuildId(elf->build_id()).hex() : "";
-    const std::string by_path = folder_ + (wanted.path.starts_with('/') ? "" : "/") + wanted.path;
-    const std::string by_id = hex.size() > 2 ? build_id_path("", hex) : "";
-    std::string first;
-    // Of two files with one path, as in containers, the second has its build id alone.
-    if (base::TarWriter::is_inside(by_path) && names_.insert(by_path).second)
-      TEPHRA_CHECK_OK(put(by_path, bytes, first));
-    if (!by_id.empty() && names_.insert(by_id).second) {
-      TEPHRA_CHECK_OK(put(by_id, bytes, first));
-      TEPHRA_CHECK_OK(tar_.link(build_id_path("/.debug", hex), first));
-    }
-    if (elf && !by_id.empty()) TEPHRA_CHECK_OK(add_debug(wanted, *elf, by_id + ".debug", finder));
-    return {};
+    return put_code(wanted, code.content->bytes(), *elf, finder);
   }
 
   base::Status finish() { return tar_.finish(); }
 
   struct Missing {
     std::string path;
-    model::Reason reason;
+    std::string why;
   };
   const std::vector<Missing>& missing() const { return missing_; }
   size_t added() const { return added_; }
   size_t debug_files() const { return debug_files_; }
 
  private:
+  base::Status leave_out(const symbols::WantedFile& wanted, std::string_view why) {
+    missing_.push_back({wanted.path, std::string(why)});
+    return {};
+  }
+
+  base::Status put_code(const symbols::WantedFile& wanted, base::Bytes bytes, const objects::ElfFile& elf,
+                        symbols::FileFinder& finder) {
+    const std::string hex = model::BuildId(elf.build_id()).hex();
+    const std::string by_path = folder_ + (wanted.path.starts_with('/') ? "" : "/") + wanted.path;
+    const std::string by_id = hex.size() > 2 ? build_id_path("", hex) : "";
+    std::string first;
+    // Of two files with one path, as in containers, the second has its build id alone.
+    const bool inside = base::TarWriter::is_inside(by_path);
+    if (inside && names_.insert(by_path).second) TEPHRA_CHECK_OK(put(by_path, bytes, first));
+    if (!by_id.empty() && names_.insert(by_id).second) {
+      TEPHRA_CHECK_OK(put(by_id, bytes, first));
+      TEPHRA_CHECK_OK(tar_.link(build_id_path("/.debug", hex), first));
+    }
+    if (!first.empty()) ++added_;
+    if (first.empty() && by_id.empty()) {
+      return leave_out(wanted, inside ? "another file of this path is in already, and it has no build id"
+                                      : "its path leads out of the archive, and it has no build id");
+    }
+    return by_id.empty() ? base::Status() : add_debug(wanted, elf, by_id + ".debug", finder);
+  }
+
   std::string build_id_path(std::string_view below, const std::string& hex) const {
     return fmt::format("{}{}/.build-id/{}/{}", folder_, below, hex.substr(0, 2), hex.substr(2));
   }
@@ -209,15 +224,14 @@ void print_missing(const Bundle& bundle) {
   constexpr size_t kMost = 10;
   for (size_t i = 0; i < std::min(kMost, bundle.missing().size()); ++i) {
     const Bundle::Missing& file = bundle.missing()[i];
-    fmt::print(stderr, "tephra: not in the archive: {} ({})\n", views::printable(file.path),
-               model::kReasonMeanings[static_cast<size_t>(file.reason)]);
+    fmt::print(stderr, "tephra: not in the archive: {} ({})\n", views::printable(file.path), file.why);
   }
   if (bundle.missing().size() > kMost) {
     fmt::print(stderr, "tephra: not in the archive: {} more\n", bundle.missing().size() - kMost);
   }
 }
 
-base::Result<int> write_archive(const InputOptions& input, const std::string& output) {
+base::Result<int> write_archive(const InputOptions& input, const std::string& output, bool unproven) {
   TEPHRA_TRY(const auto packing, packing_of(output));
   TEPHRA_TRY(const auto content, base::FileContent::open(input.path));
   stream::BuildOptions build;
@@ -229,7 +243,9 @@ base::Result<int> write_archive(const InputOptions& input, const std::string& ou
   const std::string name = input.path == "-" ? "perf.data" : file_name(input.path);
   TEPHRA_CHECK_OK(bundle.add_recording(content.bytes(), name));
   symbols::FileFinder& finder = *input.symbols.finder;
-  for (const symbols::WantedFile& wanted : sampled_files(profile)) TEPHRA_CHECK_OK(bundle.add(wanted, finder));
+  for (const symbols::WantedFile& wanted : sampled_files(profile)) {
+    TEPHRA_CHECK_OK(bundle.add(wanted, finder, unproven));
+  }
   TEPHRA_CHECK_OK(bundle.finish());
   TEPHRA_TRY(const uint64_t bytes, file->finish());
   if (input.quiet) return kExitDone;
@@ -251,11 +267,14 @@ base::Result<int> archive(std::span<const std::string> words) {
   parser->add_option("-o,--output", output, "what to write: .tar.zst, .tar.gz or .tar (FILE.tar.zst)")
       ->type_name("OUT");
   declare_sources(*parser, input.symbols);
+  refuse_redact(*parser);
+  bool unproven = false;
+  parser->add_flag("--unproven", unproven, "also files without a build id, which may not be those that ran");
   parser->add_flag("-q,--quiet", input.quiet, "print only errors");
   TEPHRA_TRY(const bool go_on, parse(*parser, words));
   if (!go_on) return kExitDone;
   if (output.empty()) output = (input.path == "-" ? "perf.data" : input.path) + ".tar.zst";
-  return write_archive(input, output);
+  return write_archive(input, output, unproven);
 }
 
 }  // namespace

@@ -16,6 +16,7 @@
 #include "formats/jit_files.h"
 #include "symbols/file_finder.h"
 #include "unwind/offline_unwinder.h"
+#include "views/printable.h"
 
 namespace tephra::cli {
 namespace {
@@ -191,7 +192,19 @@ base::Result<std::optional<model::Redaction>> redaction_of(const InputOptions& o
   return std::optional(model::Redaction(key));
 }
 
+namespace {
+
+// The error of a recording without samples names its events.
+base::Error no_samples(const InputOptions& options, const model::Profile& profile, const model::Redaction& redaction) {
+  InputOptions redacted = options;
+  redacted.event = redaction.event(options.event);
+  return no_samples(redacted, model::redact(profile, redaction));
+}
+
+}  // namespace
+
 base::Result<Input> load(const InputOptions& options) {
+  TEPHRA_TRY(const auto redaction, redaction_of(options));
   TEPHRA_TRY(const auto content, base::FileContent::open(options.path));
   TEPHRA_TRY(stream::BuildOptions build, build_options(options));
   StackUnwinding unwinding(options.symbols);
@@ -199,14 +212,18 @@ base::Result<Input> load(const InputOptions& options) {
   build.done_with = [&](base::Bytes part) { content.forget(part); };
   build.will_read = [&](base::Bytes part) { content.fetch(part); };
   TEPHRA_TRY(auto profile, formats::read_profile(content.bytes(), options.path, build));
-  if (model::totals(profile).count == 0) return no_samples(options, profile);
+  if (model::totals(profile).count == 0) {
+    return redaction ? no_samples(options, profile, *redaction) : no_samples(options, profile);
+  }
   if (options.event.empty() && events_with_samples(profile) > 1) {
     const std::string name(profile.text(profile.events[first_event(profile)].name));
-    if (!options.quiet) fmt::print(stderr, "tephra: showing event {}; --event-filter selects another\n", name);
+    if (!options.quiet) {
+      fmt::print(stderr, "tephra: showing event {}; --event-filter selects another\n",
+                 redaction ? redaction->event(name) : views::printable(name));
+    }
     build.filter.events = {name};
     TEPHRA_TRY(profile, formats::read_profile(content.bytes(), options.path, build));
   }
-  TEPHRA_TRY(const auto redaction, redaction_of(options));
   Input input{symbols::symbolize(profile, options.symbols), {}};
   if (redaction) input.profile = model::redact(input.profile, *redaction);
   input.verdict = analysis::judge(input.profile);
@@ -217,7 +234,8 @@ int conclude(const InputOptions& options, const analysis::Verdict& verdict, Verd
   const bool refused = options.strict && verdict.grade != analysis::Grade::kGood;
   if (options.verbose) {
     fmt::print(stderr, "{}\n", analysis::details(verdict));
-    if (const std::string files = refused_sources(options.symbols); !files.empty()) {
+    // Their paths and build ids would be the names that were asked to be replaced.
+    if (const std::string files = options.redact.empty() ? refused_sources(options.symbols) : ""; !files.empty()) {
       fmt::print(stderr, "files that were found and not used for names:{}\n", files);
     }
   } else if (refused || (!options.quiet && shown == VerdictShown::kNo)) {

@@ -16,6 +16,7 @@
 #include "cli/command.h"
 #include "cli/input.h"
 #include "cli/recording.h"
+#include "cli/redaction_key.h"
 #include "cli/source_options.h"
 #include "cli/target_options.h"
 #include "collect/recorder.h"
@@ -77,6 +78,7 @@ void declare(CLI::App& parser, Flags& flags) {
   parser.add_option("--call-graph", flags.call_graph, kCallGraphHelp)->type_name("MODE");
   parser.add_option("-o,--output", flags.folder, "the folder for the files (tephra-out)")->type_name("DIR");
   declare_names(parser, flags.input.symbols);
+  refuse_redact(parser);
   parser.add_flag("--no-java-perfmap", flags.no_java_maps,
                   "do not let Java processes write the names of compiled methods");
   parser.add_flag("--idle", flags.input.keep_idle, "keep samples of the idle task");

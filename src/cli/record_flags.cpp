@@ -10,6 +10,7 @@
 #include "base/units.h"
 #include "cli/branch_types.h"
 #include "cli/call_graph_option.h"
+#include "cli/redaction_key.h"
 #include "kernel/procfs.h"
 
 namespace tephra::cli {
@@ -217,6 +218,7 @@ void RecordFlags::declare(CLI::App& parser) {
         ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
         ->allow_extra_args(false);
   };
+  refuse_redact(parser);
   parser.option_defaults()->group("What is recorded");
   target.declare(parser);
   joined(parser.add_option("-t,--tid", target.threads, "running threads"))->type_name("TID[,TID]");
@@ -240,7 +242,7 @@ void RecordFlags::declare(CLI::App& parser) {
   parser.option_defaults()->group("What each sample holds");
   parser.add_flag("-g", stacks, "stacks, by the best way that works here (--call-graph auto)");
   parser.add_option("--call-graph", call_graph, kCallGraphHelp)->type_name("MODE");
-  parser.add_option("--max-stack", max_stack, "frames of a stack at most (the kernel's limit, 127)")->type_name("N");
+  parser.add_option("--max-stack", max_stack, "frames of a stack at most (127, the kernel's limit; walked in the kernel: 512)")->type_name("N");
   parser.add_flag("--user-callchains", user_stacks_only, "stacks of user code only");
   parser.add_flag("--kernel-callchains", kernel_stacks_only, "stacks of kernel code only");
   parser.add_flag("-b,--branch-any", any_branch, "the last branches taken, of any kind (needs a PMU)");

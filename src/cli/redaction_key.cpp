@@ -3,6 +3,7 @@
 #include <sys/random.h>
 
 #include <cerrno>
+#include <memory>
 
 #include "base/file.h"
 
@@ -16,6 +17,15 @@ void declare_redact(CLI::App& parser, std::string& value) {
           "replace names by hashes; with the same KEY-FILE the same names get the same\nhashes, without one nobody can "
           "tell")
       ->type_name("[=KEY-FILE]");
+}
+
+void refuse_redact(CLI::App& parser) {
+  const auto value = std::make_shared<std::string>();
+  parser.add_flag("--redact", *value)->group("")->check([value](const std::string&) {
+    return std::string(
+        "a recording holds names in many places and is never redacted; share what 'tephra fold --redact' or "
+        "'tephra flame --redact' makes of it instead.");
+  });
 }
 
 base::Result<std::string> redaction_key(const std::string& path) {

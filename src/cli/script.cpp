@@ -156,7 +156,11 @@ base::Result<int> script(std::span<const std::string> words) {
   TEPHRA_TRY(const auto content, base::FileContent::open(arguments.input.path));
   TEPHRA_TRY(auto recording, open_recording(content.bytes(), arguments.input.path));
   TEPHRA_TRY(arguments.redaction, redaction_of(arguments.input));
-  if (arguments.redaction) redact(recording, *arguments.redaction);
+  if (arguments.redaction) {
+    redact(recording, *arguments.redaction);
+    // What the recording's events are called by now.
+    arguments.input.event = arguments.redaction->event(arguments.input.event);
+  }
   return print_samples(arguments, recording);
 }
 

@@ -6,13 +6,12 @@
 #include <cstdio>
 #include <memory>
 
-#include "base/result.h"
+#include "views/printable.h"
 
 namespace tephra::cli {
 namespace {
 
-// Paths and names are hostile until escaped.
-std::string printable(std::string_view text) { return base::failed(std::string(text)).message(); }
+using views::printable;
 
 // One line that is written over and over, and erased at the end.
 void show_progress(const symbols::FetchProgress& progress) {

@@ -23,14 +23,15 @@ bool is_of_this_machine(const stream::Recording& recording) {
   return ::uname(&machine) == 0 && recording.facts.host == machine.nodename;
 }
 
-// A map is trusted as far as its owner is: as perf does, but for root, who sees everybody's processes.
+// A file is trusted as far as its owner is: as perf does, but for root, who sees everybody's processes. Whose process
+// it was and when it ran, by the time of day, a recording of perf does not tell.
 bool may_be_used(const kernel::ForeignFile& file) {
   return file.owner == 0 || ::geteuid() == 0 || file.owner == ::geteuid();
 }
 
 class Finder {
  public:
-  explicit Finder(const std::string& folder) : folder_(folder) {}
+  Finder(const std::string& folder, bool jitdump_clock) : folder_(folder), jitdump_clock_(jitdump_clock) {}
 
   void look(const stream::JitTrace& trace) {
     if (files_.size() >= kMaxFiles) return;
@@ -72,23 +73,30 @@ class Finder {
     piece.batch.unproven = true;
     // What was told last holds: as perf has it, since nothing says when it was told.
     piece.batch.earliest = piece.batch.latest = trace.since;
-    if (kind == JitBatch::Kind::kJitdump && !read_header(piece)) return content_.resize(begin);
+    if (kind == JitBatch::Kind::kJitdump && !read_header(piece, trace)) return content_.resize(begin);
     piece.size = content_.size() - piece.begin;
     files_.push_back(piece);
   }
 
-  bool read_header(Piece& piece) const {
+  bool read_header(Piece& piece, const stream::JitTrace& trace) const {
     const auto header = objects::jitdump_header(base::as_bytes(content_).subspan(piece.begin));
     if (!header || header->size > content_.size() - piece.begin) return false;
     piece.begin += header->size;
+    const bool same_clock = jitdump_clock_ && !header->cpu_time;
+    // A later process may have the same number, and the same place for its file. The header has a time too, but V8
+    // writes the time of day there.
+    objects::JitdumpReader records(base::as_bytes(content_).subspan(piece.begin), header->swapped);
+    objects::JitdumpRecord first;
+    if (same_clock && trace.until != 0 && records.next(first) && first.time > trace.until) return false;
     piece.batch.swapped = header->swapped;
     piece.batch.other_clock = header->cpu_time;
-    // The recording itself names the file and the process that had it open.
-    piece.batch.unproven = header->pid != piece.batch.pid;
+    // The recording itself names the file and the process that had it open; only times tell that it is that process's.
+    piece.batch.unproven = header->pid != piece.batch.pid || !same_clock;
     return true;
   }
 
   std::string folder_;
+  bool jitdump_clock_;
   std::string content_;
   std::vector<Piece> files_;
 };
@@ -99,7 +107,7 @@ std::shared_ptr<const stream::JitLog> find_jit_files(const stream::Recording& re
                                                      const std::vector<stream::JitTrace>& traces,
                                                      const std::string& folder) {
   if (!is_of_this_machine(recording)) return nullptr;
-  Finder finder(folder);
+  Finder finder(folder, recording.facts.clock == "CLOCK_MONOTONIC");
   for (const stream::JitTrace& trace : traces) finder.look(trace);
   return std::move(finder).take();
 }

@@ -1,17 +1,39 @@
 #include "model/redaction.h"
 
+#include <algorithm>
+#include <array>
 #include <map>
 #include <unordered_map>
+#include <vector>
 
 #include <fmt/format.h>
 
 #include "base/sha256.h"
+#include "model/public_events.h"
 
 namespace tephra::model {
 namespace {
 
-constexpr size_t kDigits = 16;  // of a hash; two of a million names are the same once in ten million profiles
 constexpr std::string_view kUnknown = "[unknown] ";
+
+// What the kernel calls memory that has no file. "[anon:…]" and "/memfd:…" hold names of the program's own.
+constexpr std::array<std::string_view, 9> kKernelsNames{
+    "", "//anon", "[heap]", "[stack]", "[vdso]", "[vsyscall]", "[uprobes]", "/dev/zero", "/anon_hugepage"};
+
+bool is_all_of(std::string_view text, std::string_view characters) {
+  return !text.empty() && text.find_first_not_of(characters) == std::string_view::npos;
+}
+
+// A number stands for a name that was not recorded.
+bool is_number_of_thread(std::string_view comm) {
+  return comm.starts_with(':') && is_all_of(comm.substr(1), "-0123456789");
+}
+
+// Whose functions keep their names.
+bool keeps_names(CodeKind kind) {
+  return kind == CodeKind::kKernel || kind == CodeKind::kKernelModule || kind == CodeKind::kVdso ||
+         kind == CodeKind::kKernelUnmapped;
+}
 
 base::Sha256::Digest digest_of(std::string_view key, std::string_view kind, std::string_view name) {
   std::string message(kind);
@@ -44,9 +66,7 @@ class Redactor {
   void add_mappings() {
     for (const Mapping& mapping : in_.mappings) {
       Mapping row = mapping;
-      const bool has_own_name = mapping.kind == CodeKind::kKernelCode || mapping.kind == CodeKind::kJit;
-      const std::string_view path = in_.text(mapping.path);
-      row.path = out_.strings.add(has_own_name ? redaction_.function(path) : redaction_.path(path));
+      row.path = out_.strings.add(redaction_.path(in_.text(mapping.path), mapping.kind));
       if (!is_kernel(mapping.kind) && mapping.kind != CodeKind::kVdso) {
         row.build_id = redaction_.build_id(mapping.build_id);
         row.file.inode = redaction_.number(mapping.file.inode);
@@ -58,33 +78,33 @@ class Redactor {
   }
 
   // A function's row may serve frames of the kernel, whose names stay, and of programs.
-  FunctionId function(FunctionId id, bool stays) {
-    const auto [at, fresh] = functions_.try_emplace(std::pair(id.value, stays));
+  FunctionId function(FunctionId id, CodeKind kind) {
+    if (!id) return {};
+    const auto [at, fresh] = functions_.try_emplace(std::pair(id.value, kind));
     if (!fresh) return at->second;
     const Function& row = in_.functions[id];
     const std::string_view name = in_.text(row.name);
     const std::string_view symbol = in_.text(row.system_name);
     // Nothing that does not stay may get into the table of texts.
     Function out{.named = row.named};
-    if (stays) {
+    if (keeps_names(kind)) {
       out.name = out_.strings.add(name);
       out.system_name = out_.strings.add(symbol);
-    } else if (row.named) {
-      out.name = out.system_name = out_.strings.add(redaction_.function(name));
+    } else if (!row.named) {
+      out.name = out_.strings.add(redaction_.stand_in(name, kind));
+    } else if (kind == CodeKind::kImported) {
+      out.name = out_.strings.add(redaction_.imported(name));
     } else {
-      out.name = out_.strings.add(redaction_.stand_in(name));
+      out.name = out.system_name = out_.strings.add(redaction_.function(name));
     }
     return at->second = out_.functions.add(out);
   }
 
   void add_frames() {
     out_.functions.add(Function{});
-    functions_[{0, false}] = functions_[{0, true}] = FunctionId{};
     for (const Frame& frame : in_.frames) {
       Frame row = frame;
-      const CodeKind kind = in_.mappings[frame.mapping].kind;
-      row.function = function(frame.function, kind == CodeKind::kKernel || kind == CodeKind::kKernelModule ||
-                                                  kind == CodeKind::kVdso || kind == CodeKind::kKernelUnmapped);
+      row.function = function(frame.function, in_.mappings[frame.mapping].kind);
       row.file = out_.strings.add(redaction_.source(in_.text(frame.file)));
       out_.frames.add(row);
     }
@@ -97,12 +117,27 @@ class Redactor {
     }
   }
 
+  // Threads that were seen in code of a program: a process whose mappings were lost looks like one of the kernel's.
+  std::vector<char> threads_of_programs() const {
+    std::vector<char> in_program(in_.stacks.size());
+    for (uint32_t i = 1; i < in_.stacks.size(); ++i) {
+      const Stack& stack = in_.stacks[StackId{i}];
+      in_program[i] = in_program[stack.parent.value] || !in_.in_kernel(stack.frame);
+    }
+    std::vector<char> of_programs(in_.threads.size());
+    for (size_t i = 0; i < in_.samples.size(); ++i) {
+      if (in_program[in_.samples.stack[i].value]) of_programs[in_.samples.thread[i].value] = 1;
+    }
+    return of_programs;
+  }
+
   void add_threads() {
-    for (const Thread& thread : in_.threads) {
+    const std::vector<char> of_programs = threads_of_programs();
+    for (uint32_t i = 0; i < in_.threads.size(); ++i) {
+      const Thread& thread = in_.threads[ThreadId{i}];
       Thread row = thread;
       const std::string_view comm = in_.text(thread.comm);
-      // A number stands for a name that was not recorded.
-      const bool stays = thread.kernel_thread || thread.pid == 0 || comm.starts_with(':');
+      const bool stays = (thread.kernel_thread && !of_programs[i]) || is_number_of_thread(comm);
       row.comm = out_.strings.add(stays ? std::string(comm) : redaction_.comm(comm));
       out_.threads.add(row);
     }
@@ -111,19 +146,39 @@ class Redactor {
   const Profile& in_;
   const Redaction& redaction_;
   Profile out_;
-  std::map<std::pair<uint32_t, bool>, FunctionId> functions_;
+  std::map<std::pair<uint32_t, CodeKind>, FunctionId> functions_;
 };
 
 }  // namespace
 
 std::string Redaction::word(std::string_view kind, std::string_view name) const {
   if (name.empty()) return {};
-  return fmt::format("{}_{:.{}}", kind, BuildId(base::Bytes(digest_of(key_, kind, name)).first(20)).hex(), kDigits);
+  // 64 bits: two of a million names are the same once in ten million profiles.
+  const uint64_t hash = __builtin_bswap64(base::load<uint64_t>(digest_of(key_, kind, name).data()));
+  return fmt::format("{}_{:016x}", kind, hash);
 }
 
-std::string Redaction::path(std::string_view path) const {
-  if (!path.starts_with('/') || path.starts_with("//")) return std::string(path);
-  return "/" + word("file", path);
+std::string Redaction::path(std::string_view path, CodeKind kind) const {
+  const bool kernels = std::ranges::find(kKernelsNames, path) != kKernelsNames.end();
+  switch (kind) {
+    case CodeKind::kKernelCode:
+    case CodeKind::kJit:
+      return function(path);
+    case CodeKind::kAnonymous:
+    case CodeKind::kNone:
+    case CodeKind::kVdso:
+      if (kernels) return std::string(path);
+      break;
+    case CodeKind::kKernel:
+    case CodeKind::kKernelModule:
+    case CodeKind::kKernelUnmapped:
+      if (!path.starts_with('/')) return std::string(path);
+      break;
+    case CodeKind::kFile:
+    case CodeKind::kImported:
+      break;
+  }
+  return path.empty() ? "" : "/" + word("file", path);
 }
 
 BuildId Redaction::build_id(const BuildId& id) const {
@@ -138,20 +193,29 @@ uint64_t Redaction::number(uint64_t value) const {
 }
 
 std::string Redaction::event(std::string_view name) const {
-  const bool probe = name.starts_with("probe") || name.starts_with("uprobe") || name.starts_with("sdt_") ||
-                     name.starts_with("mem:") || name.find('/') != std::string_view::npos;
-  // A PMU's events are written with slashes too: cpu/event=0x3c/.
-  const bool pmu =
-      name.find('/') != std::string_view::npos && name.find('.') == std::string_view::npos && !name.starts_with('/');
-  return probe && !pmu ? word("event", name) : std::string(name);
+  return is_public_event(name) ? std::string(name) : word("event", name);
 }
 
-std::string Redaction::stand_in(std::string_view text) const {
+std::string Redaction::stand_in(std::string_view text, CodeKind kind) const {
+  constexpr std::string_view kHexDigits = "0123456789abcdef";
+  if (text == kUnknown.substr(0, kUnknown.size() - 1)) return std::string(text);
   if (!text.starts_with(kUnknown)) return word("fn", text);
   const std::string_view place = text.substr(kUnknown.size());
+  if (place.starts_with("0x") && is_all_of(place.substr(2), kHexDigits)) return std::string(text);
   const size_t plus = place.rfind("+0x");
-  if (plus == std::string_view::npos || place.starts_with('[')) return std::string(text);
-  return fmt::format("{}{}{}", kUnknown, word("file", place.substr(0, plus)), place.substr(plus));
+  if (plus == std::string_view::npos || !is_all_of(place.substr(plus + 3), kHexDigits)) {
+    return fmt::format("{}{}", kUnknown, word("file", place));
+  }
+  const std::string_view module = place.substr(0, plus);
+  if (kind == CodeKind::kAnonymous && module == "[anon]") return std::string(text);
+  return fmt::format("{}{}{}", kUnknown, word("file", module), place.substr(plus));
+}
+
+std::string Redaction::imported(std::string_view name) const {
+  for (const std::string_view mark : {"_[k]", "_[j]", "_[i]"}) {
+    if (name.ends_with(mark)) return word("fn", name.substr(0, name.size() - mark.size())) + std::string(mark);
+  }
+  return word("fn", name);
 }
 
 Profile redact(const Profile& profile, const Redaction& redaction) { return Redactor(profile, redaction).redact(); }

@@ -18,14 +18,17 @@ class Redaction {
   std::string function(std::string_view name) const { return word("fn", name); }
   std::string source(std::string_view path) const { return word("src", path); }
   std::string comm(std::string_view name) const { return word("comm", name); }
-  // Names in brackets, and memory without a file, are the kernel's own and stay.
-  std::string path(std::string_view path) const;
+  // What a mapping is called, by its kind: names that the kernel gives to its own memory and to memory without a file
+  // stay, whatever else looks like them does not.
+  std::string path(std::string_view path, CodeKind kind) const;
   BuildId build_id(const BuildId& id) const;
   uint64_t number(uint64_t value) const;
-  // Events of probes that users set are named after their code.
+  // Users name events after their code, as those of probes; what is not known to be Linux's own name is replaced.
   std::string event(std::string_view name) const;
-  // A stand-in for a name, "[unknown] FILE+0xOFFSET".
-  std::string stand_in(std::string_view text) const;
+  // A stand-in for a name in code of a kind, "[unknown] FILE+0xOFFSET".
+  std::string stand_in(std::string_view text, CodeKind kind) const;
+  // A name that a format without addresses brought along, which may end in a mark of its kind: "_[k]".
+  std::string imported(std::string_view name) const;
 
  private:
   std::string word(std::string_view kind, std::string_view name) const;

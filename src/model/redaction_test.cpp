@@ -29,7 +29,8 @@ Profile example() {
   at = assembler.stack(at, assembler.frame({.mapping = kernel, .address = 3, .function = copy}));
   assembler.sample({at, assembler.event({assembler.string("probe_server:handle"), {}}),
                     assembler.thread({7, 7, assembler.string("server")}), 1, 1});
-  assembler.sample({at, assembler.event({assembler.string("cycles"), {}}),
+  const auto in_kernel = assembler.stack({}, assembler.frame({.mapping = kernel, .address = 3, .function = copy}));
+  assembler.sample({in_kernel, assembler.event({assembler.string("cycles"), {}}),
                     assembler.thread({2, 2, assembler.string("kworker/0:1"), true}), 1, 1});
   assembler.facts().host = "secret-host";
   assembler.facts().command_line = "record secret";
@@ -73,14 +74,66 @@ TEST(Redaction, DependsOnTheKeyAndOnNothingElse) {
   EXPECT_EQ(all_text(redact(example(), Redaction("a"))), all_text(redact(example(), Redaction("a"))));
 }
 
-TEST(Redaction, EventsOfProcessorsStay) {
+TEST(Redaction, OnlyNamesOfLinuxOwnEventsStay) {
   const Redaction redaction("key");
-  for (const char* name : {"cycles:u", "cpu/event=0x3c/", "sched:sched_switch", "r1a8"}) {
+  for (const char* name : {"cycles:u", "cpu/event=0x3c/", "cpu/mem-loads,ldlat=30/pp", "sched:sched_switch", "r1a8",
+                           "LLC-load-misses", "L1-dcache-loads:uk", "type:1:0x63", "cpu-clock#2",
+                           "syscalls:sys_enter_read", "ext4:ext4_da_write_begin", "dummy:HG"}) {
     EXPECT_EQ(redaction.event(name), name);
   }
-  for (const char* name : {"probe_server:handle", "/opt/bpf.o", "mem:0x1234:w"}) {
-    EXPECT_NE(redaction.event(name), name);
+  for (const char* name : {"probe_server:handle", "/opt/bpf.o", "mem:0x1234:w", "mycorp:secretprobe", "secretname",
+                           "cpu/event=0x3c,name=secret/", "uprobe/path=secret/", "sched:a secret", "LLC-secret",
+                           "sdt_app:start", "rsecret", "sched sched:x", "cpu-clock#secret"}) {
+    EXPECT_TRUE(redaction.event(name).starts_with("event_")) << name;
   }
+}
+
+// A name that begins as one of the kernel's own does: only the kind of code decides whose it is.
+TEST(Redaction, KindsOfCodeDecideWhatStays) {
+  const Redaction redaction("key");
+  for (const CodeKind kind : {CodeKind::kFile, CodeKind::kAnonymous, CodeKind::kImported, CodeKind::kJit,
+                              CodeKind::kKernelCode, CodeKind::kNone}) {
+    for (const char* name : {"[secret]", "/opt/secret", "//secret", "secret", "[anon:secret]", "/memfd:secret"}) {
+      EXPECT_EQ(redaction.path(name, kind).find("secret"), std::string::npos) << name;
+      const std::string place = "[unknown] " + std::string(name) + "+0x1080";
+      EXPECT_EQ(redaction.stand_in(place, kind).find("secret"), std::string::npos) << place;
+      EXPECT_TRUE(redaction.stand_in(place, kind).ends_with("+0x1080")) << place;
+    }
+  }
+  EXPECT_EQ(redaction.path("//anon", CodeKind::kAnonymous), "//anon");
+  EXPECT_EQ(redaction.path("[heap]", CodeKind::kAnonymous), "[heap]");
+  EXPECT_EQ(redaction.path("[vdso]", CodeKind::kVdso), "[vdso]");
+  EXPECT_EQ(redaction.path("[ext4]", CodeKind::kKernelModule), "[ext4]");
+  EXPECT_NE(redaction.path("[heap]", CodeKind::kFile), "[heap]");
+  EXPECT_EQ(redaction.stand_in("[unknown] [anon]+0x10", CodeKind::kAnonymous), "[unknown] [anon]+0x10");
+  EXPECT_EQ(redaction.stand_in("[unknown] 0x7f10", CodeKind::kNone), "[unknown] 0x7f10");
+  EXPECT_EQ(redaction.stand_in("[unknown]", CodeKind::kImported), "[unknown]");
+}
+
+TEST(Redaction, MarksOfImportedNamesStay) {
+  const Redaction redaction("key");
+  EXPECT_EQ(redaction.imported("do_read_[k]"), redaction.function("do_read") + "_[k]");
+  EXPECT_EQ(redaction.imported("do_read"), redaction.function("do_read"));
+}
+
+std::string redacted_comm(std::string_view comm, bool kernel_thread, CodeKind code) {
+  ProfileAssembler assembler;
+  const auto mapping = assembler.mapping({.path = assembler.string("x"), .kind = code});
+  const auto stack = assembler.stack({}, assembler.frame({.mapping = mapping, .address = 1}));
+  const auto thread = assembler.thread({7, 7, assembler.string(comm), kernel_thread});
+  assembler.sample({stack, assembler.event({assembler.string("cycles"), {}}), thread, 1, 1});
+  const Profile redacted = redact(std::move(assembler).finish(), Redaction("key"));
+  return std::string(redacted.text(redacted.threads[ThreadId{0}].comm));
+}
+
+TEST(Redaction, OnlyNumbersAndKernelThreadsKeepTheirName) {
+  EXPECT_EQ(redacted_comm(":1234", false, CodeKind::kFile), ":1234");
+  EXPECT_EQ(redacted_comm("kswapd0", true, CodeKind::kKernel), "kswapd0");
+  for (const char* name : {":topsecret", ":12secret", ":", "swapper"}) {
+    EXPECT_EQ(redacted_comm(name, false, CodeKind::kFile), Redaction("key").comm(name));
+  }
+  // A process whose mappings were lost looks like a kernel thread, until it is seen in code of its own.
+  EXPECT_EQ(redacted_comm("secret", true, CodeKind::kNone), Redaction("key").comm("secret"));
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 
 #include "base/zstd_stream.h"
 #include "objects/leb128.h"
+#include "stream/checksum.h"
 
 namespace tephra::stream {
 namespace {
@@ -17,14 +18,14 @@ using model::StringId;
 using objects::read_uleb;
 
 constexpr std::string_view kMagic = "TPHNAMES";
-constexpr uint32_t kVersion = 1;
+constexpr uint32_t kVersion = 2;
 constexpr uint32_t kPacked = 1;  // a flag: the blocks are one zstd stream
-constexpr size_t kHeaderBytes = 24;
+constexpr size_t kHeaderBytes = 32;
 constexpr size_t kPackFrom = 4096;  // bytes
 constexpr int kPackLevel = 3;
-// What a compressed section may unpack to, at most.
+// What a compressed section may unpack to, at most. What would be packed more tightly is written as it is.
 constexpr size_t kMostBytes = size_t{256} << 20;
-constexpr size_t kMostRatio = 128;
+constexpr size_t kMostRatio = 32;
 
 enum Block : uint32_t {
   kBlockStrings = 1,
@@ -337,6 +338,24 @@ class SectionParser {
   std::vector<StringId> texts_;
 };
 
+uint64_t checksum(uint32_t flags, Bytes blocks) {
+  Checksum sum;
+  sum.add(flags);
+  sum.add(blocks);
+  return sum.value();
+}
+
+// Nothing where packing is of no use, or a reader would take the result for an attack.
+base::Result<std::string> pack(const std::string& blocks) {
+  std::string packed;
+  if (blocks.size() < kPackFrom) return packed;
+  base::ZstdCompressor packer(kPackLevel);
+  TEPHRA_CHECK_OK(packer.compress(base::as_bytes(blocks), packed));
+  TEPHRA_CHECK_OK(packer.flush(packed));
+  if (blocks.size() > kMostBytes || blocks.size() / kMostRatio > packed.size()) packed.clear();
+  return packed;
+}
+
 }  // namespace
 
 base::Result<std::string> print_section(const EmbeddedSection& section) {
@@ -348,16 +367,14 @@ base::Result<std::string> print_section(const EmbeddedSection& section) {
   Writer flags;
   flags.number(section.names.inlines_cut ? kInlinesCut : 0);
   put_block(blocks, kBlockFlags, flags);
-  const bool pack = blocks.size() >= kPackFrom;
+  TEPHRA_TRY(const std::string packed, pack(blocks));
+  const uint32_t section_flags = packed.empty() ? 0 : kPacked;
   std::string out(kMagic);
   put(out, kVersion);
-  put(out, pack ? kPacked : uint32_t{0});
+  put(out, section_flags);
   put(out, static_cast<uint64_t>(blocks.size()));
-  if (!pack) return out + blocks;
-  base::ZstdCompressor packer(kPackLevel);
-  TEPHRA_CHECK_OK(packer.compress(base::as_bytes(blocks), out));
-  TEPHRA_CHECK_OK(packer.flush(out));
-  return out;
+  put(out, checksum(section_flags, base::as_bytes(blocks)));
+  return out + (packed.empty() ? blocks : packed);
 }
 
 base::Result<EmbeddedSection> parse_section(Bytes bytes) {
@@ -367,6 +384,7 @@ base::Result<EmbeddedSection> parse_section(Bytes bytes) {
   const uint32_t version = reader.u32();
   const uint32_t flags = reader.u32();
   const uint64_t size = reader.u64();
+  const uint64_t stated_checksum = reader.u64();
   if (version != kVersion) {
     return base::failed("cannot read the names in the recording", "", "they are of another version of tephra");
   }
@@ -380,7 +398,7 @@ base::Result<EmbeddedSection> parse_section(Bytes bytes) {
     blocks = base::as_bytes(unpacked);
   }
   // Sections are padded to whole words.
-  if (blocks.size() < size) return damaged();
+  if (blocks.size() < size || checksum(flags, blocks.first(size)) != stated_checksum) return damaged();
   SectionParser parser;
   if (!parser.parse(blocks.first(size))) return damaged();
   return std::move(parser).take();

@@ -16,12 +16,13 @@ struct EmbeddedSection {
   RecordedWalks walks;
 };
 
-// The section's bytes: a header, then blocks of numbers of variable length, compressed when they are large. Reasons are
+// The section's bytes: a header with a checksum, then blocks of numbers of variable length, compressed when they are large. Reasons are
 // stored by their names, so that files outlive changes of the list. docs/embedding.md describes the layout.
 base::Result<std::string> print_section(const EmbeddedSection& section);
 
-// Reads a section. Blocks of other versions are skipped; a section that is damaged is an error as a whole, since half
-// of the names would look like all of them. Memory is bounded by a multiple of the section's size.
+// Reads a section. Blocks of other versions are skipped; a section that is damaged, which its checksum shows, is an error
+// as a whole, since half of the names would look like all of them. It unpacks to at most 32 times its size, and what is
+// read takes at most 16 times that.
 base::Result<EmbeddedSection> parse_section(base::Bytes bytes);
 
 }  // namespace tephra::stream

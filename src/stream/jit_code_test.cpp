@@ -184,6 +184,67 @@ TEST(JitLog, WhatWasLeftOutIsCounted) {
   EXPECT_EQ(quality[model::Reason::jit_names_left_out], 1u);
 }
 
+std::vector<JitChange> changes_of(const std::vector<JitBatch>& batches, model::Quality& quality, uint64_t most_rows) {
+  JitCode code;
+  return read_jit_batches(batches, true, code, quality, most_rows);
+}
+
+TEST(JitReader, CountsWhatItCannotRead) {
+  model::Quality quality;
+  EXPECT_EQ(changes_of({map_batch("100 10 a\nno line\n\n110 10 b\n", 0, 5)}, quality, UINT64_MAX).size(), 2u);
+  EXPECT_EQ(quality[model::Reason::malformed_records], 1u);
+}
+
+TEST(JitReader, TheSameMapAgainChangesNothing) {
+  model::Quality quality;
+  const std::string map = "100 10 a\n110 10 b\n";
+  const std::string same = map;
+  EXPECT_EQ(changes_of({map_batch(map, 0, 5), map_batch(same, 5, 9)}, quality, UINT64_MAX).size(), 2u);
+  EXPECT_EQ(
+      changes_of({map_batch(map, 0, 5), map_batch("100 10 c\n", 5, 6), map_batch(same, 6, 9)}, quality, UINT64_MAX)
+          .size(),
+      5u);
+}
+
+TEST(JitReader, StopsBehindMoreRowsThanArePlausible) {
+  model::Quality quality;
+  const std::string many = "100 10 a\n100 10 b\n100 10 c\n100 10 d\n";
+  EXPECT_EQ(changes_of({map_batch(many, 0, 5), map_batch("200 10 e\n", 5, 6)}, quality, 3).size(), 3u);
+  EXPECT_EQ(quality[model::Reason::malformed_records], 2u);
+}
+
+TEST(JitLog, LeavesOutWhatIsDamaged) {
+  JitLogWriter writer;
+  const std::string first = "100 10 first_function\n";
+  const std::string second = "200 10 second_function\n";
+  ASSERT_TRUE(writer.add(map_batch(first, 3, 4)));
+  ASSERT_TRUE(writer.add(map_batch(second, 4, 5)));
+  const auto section = writer.section();
+  ASSERT_TRUE(section);
+  for (size_t at = 0; at < section->size(); ++at) {
+    for (int bit = 0; bit < 8; ++bit) {
+      std::string changed = *section;
+      changed[at] = static_cast<char>(changed[at] ^ 1 << bit);
+      const JitLog log = read_jit_log(base::as_bytes(changed));
+      EXPECT_TRUE(log.damaged || log.batches.size() == 2) << at << " " << bit;
+      for (size_t i = 0; i < log.batches.size(); ++i) {
+        EXPECT_EQ(base::as_text(log.batches[i].content), i == 0 ? first : second) << at << " " << bit;
+      }
+    }
+  }
+}
+
+// Lines that repeat themselves pack almost to nothing.
+TEST(JitLog, ASmallSectionMayNotHoldManyRows) {
+  std::string text;
+  for (int i = 0; i < 100'000; ++i) text += "100 10 a\n100 10 b\n";
+  JitLogWriter writer;
+  for (int i = 0; i < 10; ++i) ASSERT_TRUE(writer.add(map_batch(std::string_view(text).substr(i), 3, 4)));
+  const JitLog log = read_jit_log(base::as_bytes(*writer.section()));
+  EXPECT_LT(log.most_rows, 300'000u);
+  EXPECT_LT(log.content.size(), 8u << 20);
+}
+
 TEST(JitLog, ReadsWhatWasWritten) {
   JitLogWriter writer;
   ASSERT_TRUE(writer.add(map_batch("100 10 a\n", 3, 4)));

@@ -29,8 +29,8 @@ struct JitBatch {
   base::Bytes content;
 };
 
-// The content of feature kFeatureTephraJit: batches in the order they were read, as one zstd stream, so that it can be
-// written while the recording goes on.
+// The content of feature kFeatureTephraJit: how many batches there are, and the batches in the order they were read, as
+// one zstd stream, so that it can be written while the recording goes on.
 class JitLogWriter {
  public:
   JitLogWriter();
@@ -53,8 +53,12 @@ struct JitLog {
   std::string content;
   std::vector<JitBatch> batches;
   bool damaged = false;  // something is missing at its end
+  // How many functions and lines are plausible for what the section took in the file: text that repeats itself packs
+  // almost to nothing, and is no reason to take all memory.
+  uint64_t most_rows = UINT64_MAX;
 };
 
+// Batches are checked by their checksums: what comes behind a damaged one is left out.
 JitLog read_jit_log(base::Bytes section);
 
 }  // namespace tephra::stream

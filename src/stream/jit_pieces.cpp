@@ -1,48 +1,61 @@
 #include "stream/jit_pieces.h"
 
 #include <algorithm>
+#include <numeric>
 #include <tuple>
 
 namespace tephra::stream {
 
+// The tree is that of the usual array: node 1 is the root, 2i and 2i + 1 are below node i, the leaves come last.
+size_t JitPieceIndex::leaf(uint64_t address) const {
+  const auto above = std::upper_bound(edges_.begin(), edges_.end(), address);
+  if (above == edges_.begin() || above == edges_.end()) return 0;
+  return static_cast<size_t>(above - edges_.begin()) - 1 + edges_.size();
+}
+
+template <class Visit>
+void JitPieceIndex::for_each_node(const JitPiece& piece, Visit visit) const {
+  const auto place = [this](uint64_t edge) {
+    return static_cast<size_t>(std::lower_bound(edges_.begin(), edges_.end(), edge) - edges_.begin()) + edges_.size();
+  };
+  for (size_t low = place(piece.start), high = place(piece.end); low < high; low /= 2, high /= 2) {
+    if (low % 2 == 1) visit(low++);
+    if (high % 2 == 1) visit(--high);
+  }
+}
+
 void JitPieceIndex::seal() {
   std::sort(pieces_.begin(), pieces_.end(), [](const JitPiece& a, const JitPiece& b) {
-    return std::tie(a.start, a.from, a.end) < std::tie(b.start, b.from, b.end);
+    return std::tie(a.from, a.start, a.end) < std::tie(b.from, b.start, b.end);
   });
-  bounds_.assign(pieces_.size(), {});
-  bound(0, pieces_.size());
-}
-
-JitPieceIndex::Bounds JitPieceIndex::bound(size_t low, size_t high) {
-  if (low >= high) return {};
-  const size_t middle = low + (high - low) / 2;
-  const JitPiece& piece = pieces_[middle];
-  Bounds all{piece.end, piece.from, piece.until};
-  for (const Bounds& part : {bound(low, middle), bound(middle + 1, high)}) {
-    all = {std::max(all.end, part.end), std::min(all.from, part.from), std::max(all.until, part.until)};
+  edges_.reserve(2 * pieces_.size());
+  for (const JitPiece& piece : pieces_) edges_.insert(edges_.end(), {piece.start, piece.end});
+  std::sort(edges_.begin(), edges_.end());
+  edges_.erase(std::unique(edges_.begin(), edges_.end()), edges_.end());
+  // How long each list is, then where each begins, then the lists.
+  first_.assign(2 * edges_.size() + 2, 0);
+  for (const JitPiece& piece : pieces_) for_each_node(piece, [&](size_t node) { ++first_[node + 1]; });
+  std::partial_sum(first_.begin(), first_.end(), first_.begin());
+  latest_.resize(first_.back());
+  std::vector<uint32_t> filled = first_;
+  for (uint32_t i = 0; i < pieces_.size(); ++i) {
+    for_each_node(pieces_[i], [&](size_t node) {
+      const uint32_t at = filled[node]++;
+      const bool earlier_lasts = at > first_[node] && pieces_[latest_[at - 1]].until > pieces_[i].until;
+      latest_[at] = earlier_lasts ? latest_[at - 1] : i;
+    });
   }
-  return bounds_[middle] = all;
-}
-
-const JitPiece* JitPieceIndex::find(size_t low, size_t high, uint64_t address, uint64_t moment) const {
-  while (low < high) {
-    const size_t middle = low + (high - low) / 2;
-    const Bounds& bounds = bounds_[middle];
-    if (address >= bounds.end || moment < bounds.from || moment >= bounds.until) return nullptr;
-    const JitPiece& piece = pieces_[middle];
-    if (piece.start > address) {
-      high = middle;
-      continue;
-    }
-    if (address < piece.end && piece.from <= moment && moment < piece.until) return &piece;
-    if (const JitPiece* found = find(middle + 1, high, address, moment)) return found;
-    high = middle;
-  }
-  return nullptr;
 }
 
 const JitPiece* JitPieceIndex::find(uint64_t address, uint64_t moment) const {
-  return find(0, pieces_.size(), address, moment);
+  for (size_t node = leaf(address); node > 0; node /= 2) {
+    const auto begin = latest_.begin() + first_[node];
+    const auto end = latest_.begin() + first_[node + 1];
+    const auto after = std::upper_bound(begin, end, moment,
+                                        [this](uint64_t when, uint32_t piece) { return when < pieces_[piece].from; });
+    if (after != begin && moment < pieces_[*std::prev(after)].until) return &pieces_[*std::prev(after)];
+  }
+  return nullptr;
 }
 
 void JitLayer::unload(uint64_t start, uint64_t moment) {

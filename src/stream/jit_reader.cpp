@@ -1,6 +1,7 @@
 #include "stream/jit_reader.h"
 
 #include <algorithm>
+#include <map>
 #include <unordered_map>
 
 #include "objects/jitdump.h"
@@ -73,8 +74,8 @@ struct Dump {
 
 class BatchReader {
  public:
-  BatchReader(bool jitdump_clock, JitCode& code, model::Quality& quality)
-      : jitdump_clock_(jitdump_clock), code_(code), quality_(quality) {}
+  BatchReader(bool jitdump_clock, JitCode& code, model::Quality& quality, uint64_t most_rows)
+      : jitdump_clock_(jitdump_clock), code_(code), quality_(quality), rows_left_(most_rows) {}
 
   void find_lines_origin(const JitBatch& batch) {
     Dump& dump = dumps_[batch.source];
@@ -89,13 +90,14 @@ class BatchReader {
   }
 
   void read(const JitBatch& batch) {
-    switch (batch.kind) {
-      case JitBatch::Kind::kPerfMap:
-        return read_map(batch);
-      case JitBatch::Kind::kJitdump:
-        return read_dump(batch);
-      case JitBatch::Kind::kLeftOut:
-        ++quality_[model::Reason::jit_names_left_out];
+    if (batch.kind == JitBatch::Kind::kLeftOut) {
+      ++quality_[model::Reason::jit_names_left_out];
+    } else if (rows_left_ == 0) {
+      ++quality_[model::Reason::malformed_records];
+    } else if (batch.kind == JitBatch::Kind::kPerfMap) {
+      read_map(batch);
+    } else {
+      read_dump(batch);
     }
   }
 
@@ -106,26 +108,44 @@ class BatchReader {
   }
 
  private:
+  // Takes `rows` from what may be read.
+  bool allow(uint64_t rows) {
+    const bool allowed = rows <= rows_left_;
+    if (!allowed) ++quality_[model::Reason::malformed_records];
+    rows_left_ = allowed ? rows_left_ - rows : 0;
+    return allowed;
+  }
+
+  // The same text once more changes nothing: a Java process writes all of its map whenever it is asked to.
+  bool repeats(const JitBatch& batch) {
+    base::Bytes& last = last_map_[{batch.source, batch.pid}];
+    const bool same = std::ranges::equal(last, batch.content);
+    last = batch.content;
+    return same;
+  }
+
   void read_map(const JitBatch& batch) {
+    if (repeats(batch)) return;
     objects::PerfMapReader reader(base::as_text(batch.content));
     objects::PerfMapEntry entry;
     JitChange change{.moment = batch.earliest,
                      .latest = std::max(batch.earliest, batch.latest),
                      .pid = batch.pid,
                      .source = JitCode::Source::kPerfMap};
-    while (reader.next(entry)) {
+    while (reader.next(entry) && allow(1)) {
       change.function = code_.add_function(entry.name, {}, batch.unproven);
       change.start = entry.start;
       change.end = entry.start + entry.size;
       changes_.push_back(change);
     }
+    quality_[model::Reason::malformed_records] += reader.refused();
   }
 
   void read_dump(const JitBatch& batch) {
     Dump& dump = dumps_[batch.source];
     objects::JitdumpReader reader(batch.content, batch.swapped);
     objects::JitdumpRecord record;
-    while (reader.next(record)) {
+    while (reader.next(record) && allow(1)) {
       if (record.kind == Kind::kDebugInfo) read_lines(record, batch.swapped, dump);
       if (record.kind == Kind::kLoad) load(batch, record, dump);
       if (record.kind == Kind::kMove) move(batch, record, dump);
@@ -133,9 +153,10 @@ class BatchReader {
     quality_[model::Reason::malformed_records] += reader.refused() + reader.damaged();
   }
 
-  void read_lines(const objects::JitdumpRecord& record, bool swapped, Dump& dump) const {
+  void read_lines(const objects::JitdumpRecord& record, bool swapped, Dump& dump) {
     dump.lines.clear();
     dump.lines_address = record.address;
+    if (!allow(record.count)) return;
     const uint64_t origin = record.address + (dump.lines_behind_header ? kElfHeader : 0);
     for (const objects::JitdumpLine& line : sound_lines(record, swapped)) {
       const uint64_t offset = line.address - origin;
@@ -182,7 +203,9 @@ class BatchReader {
   const bool jitdump_clock_;
   JitCode& code_;
   model::Quality& quality_;
-  std::unordered_map<uint32_t, Dump> dumps_;  // by source
+  std::unordered_map<uint32_t, Dump> dumps_;                      // by source
+  std::map<std::pair<uint32_t, int32_t>, base::Bytes> last_map_;  // by source and process
+  uint64_t rows_left_;
   std::vector<JitChange> changes_;
 };
 
@@ -197,8 +220,8 @@ void JitChange::apply(JitCode& code) const {
 }
 
 std::vector<JitChange> read_jit_batches(std::span<const JitBatch> batches, bool jitdump_clock, JitCode& code,
-                                        model::Quality& quality) {
-  BatchReader reader(jitdump_clock, code, quality);
+                                        model::Quality& quality, uint64_t most_rows) {
+  BatchReader reader(jitdump_clock, code, quality, most_rows);
   for (const JitBatch& batch : batches) {
     if (batch.kind == JitBatch::Kind::kJitdump) reader.find_lines_origin(batch);
   }

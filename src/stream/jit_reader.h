@@ -25,8 +25,9 @@ struct JitChange {
 };
 
 // Reads batches, whose times are moments of the recording. `jitdump_clock`: so are those in jitdumps. Adds their
-// functions to `code` and returns the changes in the order of time. What cannot be read is counted in `quality`.
+// functions to `code` and returns the changes in the order of time. What cannot be read is counted in `quality`: lines
+// and records that are none, and batches behind more than `most_rows` functions and lines.
 std::vector<JitChange> read_jit_batches(std::span<const JitBatch> batches, bool jitdump_clock, JitCode& code,
-                                        model::Quality& quality);
+                                        model::Quality& quality, uint64_t most_rows = UINT64_MAX);
 
 }  // namespace tephra::stream

@@ -20,6 +20,7 @@ struct JitTrace {
   int32_t pid = 0;
   std::string jitdump;  // its path; empty: memory without a file
   uint64_t since = 0;   // the moment at which the process last began to run a program
+  uint64_t until = 0;   // about the moment of the recording's last sample; 0 where it has no times
   auto operator<=>(const JitTrace&) const = default;
 };
 

@@ -46,7 +46,9 @@ class Scanner {
     Record record;
     Chunk chunk{{}, part_position, 0};
     size_t begin = 0;
+    Record last_of_chunk;
     const auto close_chunk = [&](size_t end) {
+      if (chunk.samples > 0) last_sample_ = std::max(last_sample_, decoder_.time_of(last_of_chunk));
       chunk.bytes = part.subspan(begin, end - begin);
       chunk.position = part_position + begin;
       if (chunk.samples > 0) side_band_.chunks.push_back(chunk);
@@ -59,6 +61,7 @@ class Scanner {
     while (walker.next(record)) {
       if (record.type == PERF_RECORD_SAMPLE) {
         ++chunk.samples;
+        last_of_chunk = record;
         if (side_band_.reads) side_band_.reads->note(decoder_, recording_, record, part_position + at);
         if (!decoder_.has_trailer()) newest_ = std::max(newest_, decoder_.time_of(record));
       } else {
@@ -88,12 +91,16 @@ class Scanner {
     side_band_.jit = recording_.jit;
     if (!side_band_.jit && options_.find_jit && !jit_traces_.empty()) {
       std::vector<JitTrace> traces(jit_traces_.begin(), jit_traces_.end());
-      for (JitTrace& trace : traces) trace.since = begun_[trace.pid];
+      for (JitTrace& trace : traces) {
+        trace.since = begun_[trace.pid];
+        trace.until = last_sample_;
+      }
       side_band_.jit = options_.find_jit(recording_, traces);
     }
     if (!side_band_.jit) return {};
     const bool jitdump_clock = decoder_.has_time() && recording_.facts.clock == "CLOCK_MONOTONIC";
-    return read_jit_batches(side_band_.jit->batches, jitdump_clock, side_band_.history.jit(), side_band_.quality);
+    return read_jit_batches(side_band_.jit->batches, jitdump_clock, side_band_.history.jit(), side_band_.quality,
+                            side_band_.jit->most_rows);
   }
 
   // A program that is started at a moment knows nothing of the code before, and may make code at once.
@@ -158,7 +165,8 @@ class Scanner {
   std::set<JitTrace> jit_traces_;
   std::unordered_map<int32_t, uint64_t> begun_;
   std::vector<Pending> pending_;
-  uint64_t newest_ = 0;  // time of the samples so far
+  uint64_t last_sample_ = 0;  // the latest time of the samples that end chunks
+  uint64_t newest_ = 0;       // time of the samples so far
   Losses losses_;
 };
 

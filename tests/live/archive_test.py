@@ -1,6 +1,7 @@
 """tephra archive: a recording and the files it sampled, in one file that tar unpacks."""
 
 import os
+import re
 import shutil
 import unittest
 
@@ -77,6 +78,40 @@ class ArchiveTest(RecordTest):
         self.assertEqual(result.returncode, 0, result.stderr)
         self.assertIn("not in the archive: " + app, result.stderr)
         self.assertTrue(os.path.exists(self.data + ".tar.zst"))
+
+    def record_without_build_id(self):
+        """A program without a build id; where it is now stands what the test puts there."""
+        app = os.path.join(self.folder, "app")
+        self.assertEqual(run(["objcopy", "--remove-section", ".note.gnu.build-id", SPIN, app]).returncode, 0)
+        self.record("-g", "-F", "999", "--no-embed", app, "300")
+        return app
+
+    def test_what_nothing_proves_is_left_out_unless_asked_for(self):
+        app = self.record_without_build_id()
+        out = self.data + ".tar.gz"
+        result = run([TEPHRA, "archive", self.data, "-o", out])
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertRegex(result.stderr, re.escape(app) + " .*--unproven")
+        self.assertNotIn(app[1:] + "\n", run(["tar", "tf", out]).stdout)
+        result = run([TEPHRA, "archive", "--unproven", self.data, "-o", out])
+        self.assertNotIn(app, result.stderr)
+        self.assertIn(app[1:] + "\n", run(["tar", "tf", out]).stdout)
+
+    def test_what_is_no_program_is_never_put_in(self):
+        app = self.record_without_build_id()
+        with open(app, "r+") as file:  # the same inode
+            file.truncate(0)
+            file.write("something else\n")
+        out = self.data + ".tar.gz"
+        result = run([TEPHRA, "archive", "--unproven", self.data, "-o", out])
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertIn(app + " (what is there now is no program or library)", result.stderr)
+        names = run(["tar", "tf", out]).stdout
+        self.assertNotIn(app[1:] + "\n", names)
+        # What is counted is there: files by path, each once.
+        said = int(re.search(r"(\d+) files? and", result.stderr)[1])
+        by_path = [name for name in names.split() if "/.build-id/" not in name and not name.endswith("/out.data")]
+        self.assertEqual(said, len(by_path), names)
 
     def test_an_unknown_packing_is_refused(self):
         self.record("-g", "-F", "999", SPIN, "200")
