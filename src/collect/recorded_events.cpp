@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <set>
+#include <utility>
 
 #include "collect/running_code.h"
 #include "kernel/privileges.h"
@@ -16,27 +18,69 @@ namespace {
 constexpr std::chrono::milliseconds kPrepareTime{2000};
 constexpr std::chrono::milliseconds kPrepareMachineTime{200};
 
+// Events may have to be opened a second time in another way, which has the same to say.
+Note each_once(Note note) {
+  return [note = std::move(note), told = std::make_shared<std::set<std::string>>()](const std::string& text) {
+    if (told->insert(text).second) note(text);
+  };
+}
+
 }  // namespace
 
 RecordedEvents::RecordedEvents(const RecordOptions& options, const kernel::AttrSupport& support, Note note)
-    : options_(options), support_(support), note_(std::move(note)), specs_(options.events) {
+    : options_(options), support_(support), note_(each_once(std::move(note))), specs_(options.events) {
   if (specs_.empty()) specs_.push_back(default_event());
 }
 
 base::Status RecordedEvents::open(pid_t program) {
+  TEPHRA_TRY(StackChoice choice, choose_engine());
+  auto status = open_with(std::move(choice), program);
+  const bool refused = !status && events_ && events_->walk_refusal();
+  if (!refused || options_.sampling.call_graph != CallGraph::kAuto) return status;
+  const base::Error refusal = *events_->walk_refusal();
+  // The events go before the program that some of them may have.
+  tasks_.reset();
+  events_.reset();
+  stacks_.reset();
+  return open_with(choose_unwalked(wanted_sampling(), specs_, options_.target, refusal), program);
+}
+
+SampleSettings RecordedEvents::wanted_sampling() const {
+  SampleSettings sampling = options_.sampling;
+  sampling.default_frequency = std::min(sampling.default_frequency, kernel::max_sample_rate());
+  return sampling;
+}
+
+base::Result<StackChoice> RecordedEvents::choose_engine() const {
+  // What a flight recorder keeps is not what passes through.
+  const auto ring_bytes = options_.flight ? std::nullopt : options_.ring_bytes;
+  return choose_stacks(wanted_sampling(), specs_, options_.target, ring_bytes, note_);
+}
+
+base::Status RecordedEvents::open_with(StackChoice choice, pid_t program) {
+  sampling_ = wanted_sampling();
+  sampling_.stack_bytes = choice.stack_bytes;
+  sampling_.call_graph = choice.program ? CallGraph::kBpf : choice.of_events[0];
+  choice_text_ = std::move(choice.why);
+  if (choice.program) {
+    stacks_ = std::make_unique<StackEngine>(std::move(choice.program), running_code());
+    prepare_walks();
+  }
   const Target& target = options_.target;
-  PlanSettings settings{
-      options_.sampling, {}, target.inherit, options_.delay_s.has_value(), options_.flight.has_value()};
-  settings.sampling.default_frequency = std::min(settings.sampling.default_frequency, kernel::max_sample_rate());
-  TEPHRA_CHECK_OK(choose_engine(settings));
+  const PlanSettings settings{sampling_, std::move(choice.of_events), target.inherit, options_.delay_s.has_value(),
+                              options_.flight.has_value()};
   auto plan = plan_events(specs_, target, settings, support_, note_);
   const bool inherits = plan.back().attr.inherit;
   events_.emplace(std::move(plan), support_, note_);
   if (stacks_) events_->walk_stacks_with(&stacks_->program());
-  const RingSet::Size size{options_.ring_bytes.value_or(usual_ring_bytes()), options_.ring_bytes.has_value()};
-  TEPHRA_CHECK_OK(
-      events_->open_rings(target.cpus.empty() ? kernel::online_cpus() : target.cpus, target.whole_cpus(), size));
+  TEPHRA_CHECK_OK(open_rings());
   return attach_target(program, inherits);
+}
+
+base::Status RecordedEvents::open_rings() {
+  const Target& target = options_.target;
+  const RingSet::Size size{options_.ring_bytes.value_or(usual_ring_bytes()), options_.ring_bytes.has_value()};
+  return events_->open_rings(target.cpus.empty() ? kernel::online_cpus() : target.cpus, target.whole_cpus(), size);
 }
 
 base::Status RecordedEvents::attach_target(pid_t program, bool inherits) {
@@ -64,21 +108,6 @@ base::Status RecordedEvents::attach_cgroups() {
     if (!folder) return base::system_error("cannot open the control group", cgroup.name, errno);
     TEPHRA_CHECK_OK(events_->attach_cgroup(folder.get()));
   }
-  return {};
-}
-
-base::Status RecordedEvents::choose_engine(PlanSettings& settings) {
-  // What a flight recorder keeps is not what passes through.
-  const auto ring_bytes = options_.flight ? std::nullopt : options_.ring_bytes;
-  TEPHRA_TRY(StackChoice choice, choose_stacks(settings.sampling, specs_, options_.target, ring_bytes, note_));
-  settings.call_graphs = choice.of_events;
-  settings.sampling.stack_bytes = choice.stack_bytes;
-  settings.sampling.call_graph = choice.program ? CallGraph::kBpf : choice.of_events[0];
-  sampling_ = settings.sampling;
-  choice_text_ = std::move(choice.why);
-  if (!choice.program) return {};
-  stacks_ = std::make_unique<StackEngine>(std::move(choice.program), running_code());
-  prepare_walks();
   return {};
 }
 

@@ -53,7 +53,10 @@ class RecordedEvents {
   std::string sampled_names() const;
 
  private:
-  base::Status choose_engine(PlanSettings& settings);
+  SampleSettings wanted_sampling() const;
+  base::Result<StackChoice> choose_engine() const;
+  base::Status open_with(StackChoice choice, pid_t program);
+  base::Status open_rings();
   void prepare_walks();
   base::Status attach_target(pid_t program, bool inherits);
   base::Status attach_program(pid_t program, bool inherits);
