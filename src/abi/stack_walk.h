@@ -34,6 +34,13 @@ struct tephra_walk_process {
   unsigned long long start_code;  /* mm->start_code, the 26th */
 };
 
+/* An event whose overflows are walked: the identifier of its records, and which optional fields they have. */
+struct tephra_walk_event {
+  unsigned long long identifier;
+  unsigned int with_address;
+  unsigned int with_period;
+};
+
 /* Records that come through the ring beside samples; their types are above all of perf's. */
 enum tephra_walk_record {
   /* A process, or a piece of its memory, that is not known. Its samples are left to perf while an answer may come and

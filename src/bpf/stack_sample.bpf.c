@@ -19,15 +19,16 @@ char program_license[] SEC("license") = "Dual BSD/GPL";
 #define MISC_USER 2
 #define CONTEXT_KERNEL ((__u64)-128)
 
-const volatile __u64 identifier = 0;
 const volatile __u32 max_frames = 512;
 const volatile __u32 max_kernel_bytes = 127 * 8;
 const volatile __u64 wake_bytes = 1 << 20;
-const volatile bool with_address = false;
-const volatile bool with_period = true;
 const volatile bool kernel_stacks = true;
 const volatile bool user_stacks = true;
 const volatile bool also_raw = false;
+
+/* What the records of this instance's event carry. Written when it gets an event, which is after it was loaded: looking
+ * at a program takes the kernel long enough that none is loaded in vain. */
+volatile struct tephra_walk_event event SEC(".data.event") = {};
 
 /* A process is asked for once in so long, and at once when it runs another program or has other mappings than when it
  * was asked for: programs map their libraries one by one. When some memory of it is not known, samples are left to perf
@@ -111,7 +112,8 @@ static __always_inline void ask_for(struct tephra_walk_totals* total, __u32 pid,
 static __always_inline bool wait_for(struct tephra_walk_totals* total, struct task_struct* task, __u32 pid, __u32 tid,
                                      __u64 address, __u32 first) {
   __u64 now = bpf_ktime_get_ns();
-  __u64 start_stack = task->mm->start_stack;
+  /* Read as any memory: on the ways that lead here the verifier would look up the types again and again. */
+  __u64 start_stack = BPF_CORE_READ(task, mm, start_stack);
   __u32 at = pid % ASKED_PLACES;
   struct asked_place* place = bpf_map_lookup_elem(&asked, &at);
   bool asked_before;
@@ -205,22 +207,23 @@ int stack_sample(struct bpf_perf_event_data* ctx) {
   total = bpf_map_lookup_elem(&totals, &zero);
   if (!walk || !total) return 1;
   tid = tephra_pid_of(task);
-  pid = tephra_pid_of(task->group_leader);
+  pid = tephra_process_of(task);
   if (user_stacks) user = in_user ? begin_here(ctx, walk) : tephra_walk_begin(walk, task);
   if (user == TEPHRA_USER_FOREIGN || (user == TEPHRA_USER_HERE && pid == 0)) goto leave_to_perf;
   known = user == TEPHRA_USER_HERE && tephra_walk_process(walk, task, pid);
   if (user == TEPHRA_USER_HERE && !known) {
     wait_for(total, task, pid, tid, 0, ~0);
-    if (may_copy()) goto leave_to_perf;
+    known = tephra_walk_as_parent(walk, task);
+    if (!known && may_copy()) goto leave_to_perf;
   }
-  walk->words[1] = identifier;
+  walk->words[1] = event.identifier;
   walk->words[2] = ip;
   walk->words[3] = pid | (__u64)tid << 32;
   walk->words[4] = bpf_ktime_get_ns();
   walk->position = 5;
-  if (with_address) tephra_put(walk, ctx->addr);
+  if (event.with_address) tephra_put(walk, ctx->addr);
   tephra_put(walk, bpf_get_smp_processor_id());
-  if (with_period) tephra_put(walk, ctx->sample_period);
+  if (event.with_period) tephra_put(walk, ctx->sample_period);
   chain = walk->position;
   tephra_put(walk, 0);
   if (kernel_stacks && !in_user) put_kernel_stack(ctx, walk, ip);

@@ -211,13 +211,17 @@ static __always_inline __u32 tephra_rule_at(__u32 table, __u32 offset) {
   return rule;
 }
 
-static __always_inline int tephra_step(struct tephra_walk* walk) {
+/* One frame further. A function of its own for the verifier's sake, as the searches are. */
+__noinline int tephra_step(struct tephra_walk* walk) {
   struct tephra_frame_rule* rule;
-  __u64 address = walk->frame.pc - (walk->frame.is_call_site ? 1 : 0);
+  __u64* registers;
+  __u64 address;
   __u64 offset;
-  __u64* registers = walk->frames == 1 ? walk->registers : 0;
   __u32 number = 0;
   int end;
+  if (!walk) return TEPHRA_WALK_UNSUPPORTED;
+  address = walk->frame.pc - (walk->frame.is_call_site ? 1 : 0);
+  registers = walk->frames == 1 ? walk->registers : 0;
   if (!tephra_enter_mapping(walk, address)) return TEPHRA_WALK_NO_MAPPING;
   if (walk->mapping.table != 0) {
     offset = address - walk->mapping.start + walk->mapping.file_offset;
@@ -335,16 +339,6 @@ static __always_inline enum tephra_user_part tephra_walk_begin(struct tephra_wal
   return TEPHRA_USER_HERE;
 }
 
-/* Whether the mappings of the process are known, and are those of the program that it runs now. */
-static __always_inline bool tephra_walk_process(struct tephra_walk* walk, struct task_struct* task, __u32 pid) {
-  struct tephra_walk_process* process = bpf_map_lookup_elem(&processes, &pid);
-  if (!process) return false;
-  if (process->start_stack != task->mm->start_stack || process->start_code != task->mm->start_code) return false;
-  walk->first = process->first;
-  walk->count = process->count;
-  return true;
-}
-
 /* Whose eyes process ids are seen with: the pid namespace of the recorder. Set by tephra_note_namespace. */
 __u32 own_namespace = 0;
 __u32 own_level = 0;
@@ -365,6 +359,35 @@ static __noinline __u32 tephra_pid_in_namespace(struct task_struct* task) {
 /* The task's id there, 0 when it cannot be seen from there. */
 static __always_inline __u32 tephra_pid_of(struct task_struct* task) {
   return own_level == 0 ? task->pid : tephra_pid_in_namespace(task);
+}
+
+/* The same of the task's process. */
+static __always_inline __u32 tephra_process_of(struct task_struct* task) {
+  return own_level == 0 ? task->tgid : tephra_pid_in_namespace(BPF_CORE_READ(task, group_leader));
+}
+
+/* Whether the mappings of a process are known, and are those of the program that began where it says. */
+static __always_inline bool tephra_take_mappings(struct tephra_walk* walk, __u32 pid, __u64 start_stack,
+                                                 __u64 start_code) {
+  struct tephra_walk_process* process = bpf_map_lookup_elem(&processes, &pid);
+  if (!process || process->start_stack != start_stack || process->start_code != start_code) return false;
+  walk->first = process->first;
+  walk->count = process->count;
+  return true;
+}
+
+/* Whether those of the task's process, which is `pid`, are known, and are those of the program that it runs now. */
+static __always_inline bool tephra_walk_process(struct tephra_walk* walk, struct task_struct* task, __u32 pid) {
+  struct mm_struct* mm = task->mm;
+  return tephra_take_mappings(walk, pid, mm->start_stack, mm->start_code);
+}
+
+/* The same for a process that was forked and is not known yet: it has the mappings that its parent has. */
+static __always_inline bool tephra_walk_as_parent(struct tephra_walk* walk, struct task_struct* task) {
+  struct task_struct* parent = BPF_CORE_READ(task, real_parent);
+  __u32 pid = own_level == 0 ? (__u32)BPF_CORE_READ(parent, tgid)
+                             : tephra_pid_in_namespace(BPF_CORE_READ(parent, group_leader));
+  return tephra_take_mappings(walk, pid, BPF_CORE_READ(task, mm, start_stack), BPF_CORE_READ(task, mm, start_code));
 }
 
 /* To be run once in the recorder itself. */

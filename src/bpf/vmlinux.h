@@ -133,6 +133,7 @@ struct task_struct {
   unsigned int flags;
   struct mm_struct* mm;
   struct task_struct* group_leader;
+  struct task_struct* real_parent;
   struct pid* thread_pid;
   int pid;
   int tgid;

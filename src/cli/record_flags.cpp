@@ -162,8 +162,9 @@ base::Status set_output(const CLI::App& parser, const RecordFlags& flags, collec
   output.timestamp_names = flags.timestamp_names;
   if (parser.count("--compression-level") > 0) {
     const auto level = flags.compression.empty() ? std::optional<uint64_t>(1) : whole_number(flags.compression);
-    if (!level || *level == 0 || *level > 22) {
-      return base::usage_error("not a level of compression", flags.compression, "", "It is 1 (fast) to 22 (small).");
+    if (!level || *level > 22) {
+      return base::usage_error("not a level of compression", flags.compression, "",
+                               "It is 1 (fast) to 22 (small), or 0 for none.");
     }
     output.compression_level = static_cast<int>(*level);
   }
@@ -272,7 +273,7 @@ void RecordFlags::declare(CLI::App& parser) {
       ->type_name("FILE");
   parser
       .add_option("-z,--compression-level", compression,
-                  "compress with zstd; the level, 1 (default) to 22, is part of the word: -z9")
+                  "compress with zstd; the level, 1 to 22, is part of the word: -z9. -z0: never (files with\nstacks walked in the kernel are compressed by default)")
       ->expected(0, 1)
       ->type_name("[LEVEL]");
   parser.add_option("--max-size", max_size, "end when the file is this large: 10M, 2G")->type_name("SIZE");
@@ -281,9 +282,10 @@ void RecordFlags::declare(CLI::App& parser) {
                   "go on in a new file on SIGUSR2, or at a size (=100M) or time (=10m);\nfiles are FILE.TIMESTAMP")
       ->expected(0, 1)
       ->type_name("[signal|SIZE|TIME]");
-  parser.add_flag("--no-embed", no_embed,
-                  "do not look up the names of what was sampled at the end, to store them: the\nrecording then needs the "
-                  "files that ran when it is read");
+  parser.add_flag(
+      "--no-embed", no_embed,
+      "do not look up the names of what was sampled at the end, to store them: the\nrecording then needs the "
+      "files that ran when it is read");
   parser.add_option("--switch-max-files", max_files, "keep only the newest so many")->type_name("N");
   parser.add_flag("--timestamp-filename", timestamp_names, "put the time into the file's name");
 

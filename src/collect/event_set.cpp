@@ -81,6 +81,16 @@ base::Status EventSet::connect(const PlannedEvent& event, int fd, size_t place) 
   return base::system_error("cannot filter", event.spec.name, errno);
 }
 
+base::Status EventSet::walk(size_t index, int fd, uint64_t id) {
+  // One identifier for the event wherever it is open: each takes a program of its own.
+  const uint64_t shared_id = opened_[index].empty() ? id : opened_[index].front().id;
+  const uint64_t fields = plan_[index].attr.sample_type;
+  auto status =
+      program_->attach(fd, shared_id, (fields & PERF_SAMPLE_ADDR) != 0, (fields & PERF_SAMPLE_PERIOD) != 0);
+  if (!status) walk_refusal_ = status.error();
+  return status;
+}
+
 bool EventSet::on_cpu(const PlannedEvent& event, size_t place) const {
   const auto& cpus = event.spec.cpus;
   return cpus.empty() || std::find(cpus.begin(), cpus.end(), rings_.cpus()[place]) != cpus.end();
@@ -110,13 +120,7 @@ base::Result<bool> EventSet::attach(const Whom& whom, size_t inherited) {
     fds[step] = fd.get();
     last_task_fd_ = fd.get();
     const uint64_t id = kernel::event_id(fd.get());
-    if (event.walked) {
-      // One identifier for the event wherever it is open: each takes a program of its own.
-      const uint64_t shared_id = opened_[index].empty() ? id : opened_[index].front().id;
-      const uint64_t fields = event.attr.sample_type;
-      TEPHRA_CHECK_OK(program_->attach(fd.get(), shared_id, (fields & PERF_SAMPLE_ADDR) != 0,
-                                       (fields & PERF_SAMPLE_PERIOD) != 0));
-    }
+    if (event.walked) TEPHRA_CHECK_OK(walk(index, fd.get(), id));
     if (enabled_ && event.leader < 0) kernel::enable_event(fd.get());
     opened_[index].push_back({std::move(fd), id, static_cast<uint32_t>(place)});
   }

@@ -31,6 +31,8 @@ class EventSet {
 
   // Lets the program take the samples of those events that are planned so. It must outlive the events.
   void walk_stacks_with(kernel::StackProgram* program) { program_ = program; }
+  // Why the kernel did not let the program take the samples of an event; attaching failed then.
+  const std::optional<base::Error>& walk_refusal() const { return walk_refusal_; }
   // Makes the rings; `whole_cpus`: the events will count everything on the CPUs.
   base::Status open_rings(const std::vector<int>& cpus, bool whole_cpus, RingSet::Size size);
 
@@ -107,12 +109,14 @@ class EventSet {
   base::Result<base::FileDescriptor> open_one(PlannedEvent& event, const kernel::EventScope& scope, int leader_fd);
   base::Status connect(const PlannedEvent& event, int fd, size_t place);
   bool without_kernel(PlannedEvent& event, int error_number);
+  base::Status walk(size_t index, int fd, uint64_t id);
   bool on_cpu(const PlannedEvent& event, size_t place) const;
 
   std::vector<PlannedEvent> plan_;
   kernel::AttrSupport support_;
   Note note_;
   kernel::StackProgram* program_ = nullptr;
+  std::optional<base::Error> walk_refusal_;
   bool whole_cpus_ = false;
   bool said_without_kernel_ = false;
   bool enabled_ = false;

@@ -24,11 +24,6 @@ constexpr uint64_t kSlackBytes = 2048;
 // A file with less room than this is full.
 constexpr uint64_t kLeastRoom = 4096;
 
-bool is_stream(const std::string& path) {
-  struct stat info {};
-  return path == "-" || (::stat(path.c_str(), &info) == 0 && (S_ISFIFO(info.st_mode) || S_ISSOCK(info.st_mode)));
-}
-
 // YYYYMMDDhhmmsscc in local time, as perf names files.
 std::string timestamp(int64_t centiseconds) {
   const time_t seconds = centiseconds / 100;
@@ -71,6 +66,11 @@ class RecordingOutput::SignalGuard {
   std::vector<Saved> saved_;
 };
 
+bool is_stream(const std::string& path) {
+  struct stat info {};
+  return path == "-" || (::stat(path.c_str(), &info) == 0 && (S_ISFIFO(info.st_mode) || S_ISSOCK(info.st_mode)));
+}
+
 base::Result<Rotation> parse_rotation(std::string_view text) {
   Rotation rotation;
   if (text.empty() || text == "signal") {
@@ -99,9 +99,9 @@ base::Result<RecordingOutput> RecordingOutput::create(OutputSettings settings, s
     return base::usage_error("cannot write several files or names", settings.path, "it is a pipe",
                              "Write to a file with -o FILE.");
   }
-  if (settings.compression_level && (*settings.compression_level < kLowestCompressionLevel ||
-                                     *settings.compression_level > kHighestCompressionLevel)) {
-    return base::usage_error("no such compression level", std::to_string(*settings.compression_level), "",
+  const int level = settings.compression_level.value_or(0);
+  if (level != 0 && (level < kLowestCompressionLevel || level > kHighestCompressionLevel)) {
+    return base::usage_error("no such compression level", std::to_string(level), "",
                              fmt::format("Levels are {} to {}.", kLowestCompressionLevel, kHighestCompressionLevel));
   }
   RecordingOutput output(std::move(settings));
@@ -116,7 +116,7 @@ base::Result<RecordingOutput> RecordingOutput::create(OutputSettings settings, s
 }
 
 base::Status RecordingOutput::begin(std::span<const FileEvent> events, std::span<const Feature> features) {
-  if (settings_.compression_level) packer_.emplace(*settings_.compression_level);
+  if (const int level = settings_.compression_level.value_or(0); level != 0) packer_.emplace(level);
   const auto all = with_compression(features);
   ring_bytes_ = whole_rings_ = 0;
   begun_ = Clock::now();

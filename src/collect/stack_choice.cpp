@@ -56,24 +56,27 @@ std::string because(const base::Error& error) {
 }
 
 // What is left where nothing can be walked in the kernel.
-void choose_without_bpf(const SampleSettings& settings, const std::vector<kernel::EventSpec>& events,
-                        const Target& target, const std::string& why, StackChoice& choice) {
+StackChoice choose_without_bpf(const SampleSettings& settings, const std::vector<kernel::EventSpec>& events,
+                               const Target& target, const std::string& why) {
+  StackChoice choice;
   const TargetFrames frames = survey_target(target);
   const bool copies = frames.known && !frames.kept && settings.user_stacks;
-  std::fill(choice.of_events.begin(), choice.of_events.end(), copies ? CallGraph::kDwarf : CallGraph::kFramePointers);
+  choice.of_events.assign(events.size(), copies ? CallGraph::kDwarf : CallGraph::kFramePointers);
+  choice.stack_bytes = settings.stack_bytes;
   if (copies) {
     choice.stack_bytes = stack_bytes_for(rate_of(events, settings));
     choice.why = fmt::format(
         "stacks are copied, {} each (--call-graph dwarf,{}): {} keeps no frame pointers, and they "
         "cannot be walked in the kernel: {}",
         base::bytes_text(choice.stack_bytes), choice.stack_bytes, frames.without, why);
-    return;
+    return choice;
   }
   const char* const kept = frames.known ? "which this program keeps" : "which code may lack";
   choice.why = fmt::format(
       "stacks are taken by frame pointers, {} (--call-graph fp): they cannot be walked in the "
       "kernel: {}",
       kept, why);
+  return choice;
 }
 
 void choose_bpf(const SampleSettings& settings, const std::vector<kernel::EventSpec>& events, const Note& note,
@@ -126,14 +129,16 @@ base::Result<StackChoice> choose_stacks(const SampleSettings& settings, const st
   }
   auto program = load_program(settings, ring_bytes);
   if (!program && !automatic) return std::move(program).error();
-  if (!program) {
-    choose_without_bpf(settings, events, target, because(program.error()), choice);
-    return choice;
-  }
+  if (!program) return choose_without_bpf(settings, events, target, because(program.error()));
   choice.program = std::move(*program);
   choose_bpf(settings, events, note, choice);
   if (automatic) choice.why = "stacks are walked in the kernel by call-frame tables (--call-graph bpf)";
   return choice;
+}
+
+StackChoice choose_unwalked(const SampleSettings& settings, const std::vector<kernel::EventSpec>& events,
+                            const Target& target, const base::Error& refusal) {
+  return choose_without_bpf(settings, events, target, refusal.why.empty() ? refusal.what : refusal.why);
 }
 
 }  // namespace tephra::collect

@@ -29,6 +29,10 @@ struct StackChoice {
 base::Result<StackChoice> choose_stacks(const SampleSettings& settings, const std::vector<kernel::EventSpec>& events,
                                         const Target& target, std::optional<uint64_t> ring_bytes, const Note& note);
 
+// The same for `auto` where the kernel took the program but not for these events: `refusal` says why.
+StackChoice choose_unwalked(const SampleSettings& settings, const std::vector<kernel::EventSpec>& events,
+                            const Target& target, const base::Error& refusal);
+
 // Why the samples of an event cannot be taken by the in-kernel unwinder; empty when they can.
 std::string why_not_walked(const kernel::EventSpec& event, const SampleSettings& settings);
 

@@ -8,6 +8,7 @@
 #include <bit>
 #include <cstring>
 #include <map>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -39,13 +40,8 @@ struct Destroy {
 };
 using Skeleton = std::unique_ptr<stack_sample, Destroy>;
 
-// What an event's program is made for.
-struct Variant {
-  uint64_t identifier = 0;
-  bool with_address = false;
-  bool with_period = true;
-  auto operator<=>(const Variant&) const = default;
-};
+// By identifier, and which optional fields records have.
+using Variant = std::tuple<uint64_t, bool, bool>;
 
 StackProgram::Settings within_limits(StackProgram::Settings settings) {
   const auto page = static_cast<uint64_t>(::sysconf(_SC_PAGESIZE));
@@ -58,11 +54,8 @@ StackProgram::Settings within_limits(StackProgram::Settings settings) {
   return settings;
 }
 
-void set_constants(stack_sample& skeleton, const StackProgram::Settings& settings, const Variant& variant) {
+void set_constants(stack_sample& skeleton, const StackProgram::Settings& settings) {
   auto& constants = *skeleton.rodata;
-  constants.identifier = variant.identifier;
-  constants.with_address = variant.with_address;
-  constants.with_period = variant.with_period;
   constants.max_frames = settings.max_frames;
   constants.max_kernel_bytes = settings.max_kernel_frames * sizeof(uint64_t);
   constants.wake_bytes = settings.ring_bytes / 4;
@@ -71,11 +64,11 @@ void set_constants(stack_sample& skeleton, const StackProgram::Settings& setting
   constants.also_raw = settings.also_raw;
 }
 
-// Lets the maps of `skeleton`, but for its constants, be those of `first`.
+// Lets the maps of `skeleton`, but for its constants and its event, be those of `first`.
 int share_maps(const stack_sample& skeleton, const stack_sample& first) {
   bpf_map* map = nullptr;
   bpf_object__for_each_map(map, skeleton.obj) {
-    if (map == skeleton.maps.rodata) continue;
+    if (map == skeleton.maps.rodata || map == skeleton.maps.data_event) continue;
     const bpf_map* shared = bpf_object__find_map_by_name(first.obj, bpf_map__name(map));
     if (shared == nullptr) return -ENOENT;
     if (const int error = bpf_map__reuse_fd(map, bpf_map__fd(shared)); error != 0) return error;
@@ -109,12 +102,11 @@ base::Error explain(int error_number, const std::string& log) {
 }
 
 // `first`: whose maps it shares; null for the first one, which makes them.
-base::Result<Skeleton> load_variant(const StackProgram::Settings& settings, const Variant& variant,
-                                    const stack_sample* first) {
+base::Result<Skeleton> load_instance(const StackProgram::Settings& settings, const stack_sample* first) {
   const BpfLog log;
   Skeleton skeleton(stack_sample__open());
   if (!skeleton) return explain(errno, log.text());
-  set_constants(*skeleton, settings, variant);
+  set_constants(*skeleton, settings);
   bpf_program__set_autoload(skeleton->progs.note_namespace, first == nullptr);
   int error = first != nullptr ? share_maps(*skeleton, *first) : set_sizes(*skeleton, settings);
   if (error == 0) error = stack_sample__load(skeleton.get());
@@ -142,7 +134,8 @@ class Loaded : public StackProgram {
   base::Status attach(int event_fd, uint64_t identifier, bool with_address, bool with_period) override {
     TEPHRA_TRY(const int program, program_of({identifier, with_address, with_period}));
     if (calls::control_event(event_fd, PERF_EVENT_IOC_SET_BPF, static_cast<unsigned long>(program)) == 0) return {};
-    return base::system_error("cannot walk the stacks of an event inside the kernel", {}, errno);
+    return base::system_error("cannot walk the stacks of an event inside the kernel", {}, errno,
+                              "Use --call-graph auto, fp or dwarf.");
   }
 
   base::Result<uint32_t> add_table(std::span<const tephra_frame_block> blocks,
@@ -182,10 +175,20 @@ class Loaded : public StackProgram {
   base::Result<int> program_of(const Variant& variant) {
     auto it = variants_.find(variant);
     if (it == variants_.end()) {
-      TEPHRA_TRY(Skeleton loaded, load_variant(settings_, variant, first_.get()));
-      it = variants_.emplace(variant, std::move(loaded)).first;
+      TEPHRA_TRY(stack_sample* const instance, unused_instance());
+      const auto& [identifier, with_address, with_period] = variant;
+      instance->data_event->event = {identifier, with_address, with_period};
+      it = variants_.emplace(variant, instance).first;
     }
     return bpf_program__fd(it->second->progs.stack_sample);
+  }
+
+  // The first one is that with which it was tried whether the kernel takes the program.
+  base::Result<stack_sample*> unused_instance() {
+    if (variants_.empty()) return first_.get();
+    TEPHRA_TRY(Skeleton loaded, load_instance(settings_, first_.get()));
+    more_.push_back(std::move(loaded));
+    return more_.back().get();
   }
 
   void take(base::Bytes record) {
@@ -203,8 +206,9 @@ class Loaded : public StackProgram {
   }
 
   Settings settings_;
-  Skeleton first_;  // has the maps; no event has its program
-  std::map<Variant, Skeleton> variants_;
+  Skeleton first_;  // has the maps
+  std::vector<Skeleton> more_;
+  std::map<Variant, stack_sample*> variants_;
   WalkTables tables_;
   WalkProcesses processes_;
   std::unique_ptr<BpfRing> ring_;
@@ -248,7 +252,7 @@ StackProgram::Totals Loaded::totals() const {
 
 base::Result<std::unique_ptr<StackProgram>> StackProgram::load(const Settings& wanted) {
   const Settings settings = within_limits(wanted);
-  TEPHRA_TRY(Skeleton skeleton, load_variant(settings, {}, nullptr));
+  TEPHRA_TRY(Skeleton skeleton, load_instance(settings, nullptr));
   TEPHRA_CHECK_OK(note_namespace(*skeleton));
   const auto& maps = skeleton->maps;
   TEPHRA_TRY(WalkTables tables, WalkTables::open({.tables = bpf_map__fd(maps.tables),

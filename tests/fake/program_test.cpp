@@ -80,7 +80,7 @@ constexpr const char* kFunctions = "functions=_Z5heavyv:7/_Z5lightv:3";
 
 TEST_F(ProgramOnFakeMachine, RecordsHardwareSamplesThatPerfReads) {
   if (!has_perf()) GTEST_SKIP() << "perf is not installed";
-  const auto recorded = tephra(kFunctions, std::string("record -e cycles,instructions --call-graph fp") + kSpin);
+  const auto recorded = tephra(kFunctions, std::string("record -e cycles,instructions -g") + kSpin);
   ASSERT_EQ(recorded.status, 0) << recorded.output;
   EXPECT_NE(recorded.output.find("samples of cycles and instructions"), std::string::npos) << recorded.output;
   const auto listed = perf("evlist -v");
@@ -93,9 +93,26 @@ TEST_F(ProgramOnFakeMachine, RecordsHardwareSamplesThatPerfReads) {
   EXPECT_NEAR(heavy / (heavy + light), 0.7, 0.01);
 }
 
+// The kernel takes the program that walks stacks, where it lets us load it, but the machine's events do not.
+TEST_F(ProgramOnFakeMachine, StacksAreTakenInAnotherWayWhereEventsRefuseToBeWalked) {
+  const auto recorded = tephra(kFunctions, std::string("record -e cycles -g") + kSpin);
+  ASSERT_EQ(recorded.status, 0) << recorded.output;
+  const std::string why = "cannot be walked in the kernel: ";
+  const size_t at = recorded.output.find(why);
+  ASSERT_NE(at, std::string::npos) << recorded.output;
+  EXPECT_EQ(recorded.output.find(why, at + 1), std::string::npos) << "said once: " << recorded.output;
+  EXPECT_NE(tephra("", "fold perf.data").output.find("heavy"), std::string::npos);
+}
+
+TEST_F(ProgramOnFakeMachine, WalkingAskedForByNameIsAnErrorWhereEventsRefuseIt) {
+  const auto recorded = tephra(kFunctions, std::string("record -e cycles --call-graph bpf") + kSpin);
+  EXPECT_EQ(recorded.status, 125) << recorded.output;
+  EXPECT_NE(recorded.output.find("cannot walk"), std::string::npos) << recorded.output;
+}
+
 TEST_F(ProgramOnFakeMachine, ReadsItsOwnRecordingAsPerfDoes) {
   if (!has_perf()) GTEST_SKIP() << "perf is not installed";
-  ASSERT_EQ(tephra(kFunctions, std::string("record -e cycles --call-graph fp") + kSpin).status, 0);
+  ASSERT_EQ(tephra(kFunctions, std::string("record -e cycles -g") + kSpin).status, 0);
   const auto folded = tephra("", "fold perf.data");
   EXPECT_NE(folded.output.find("heavy"), std::string::npos) << folded.output;
   const auto ours = tephra("", "script -F comm,event,ip,sym");
@@ -183,7 +200,7 @@ TEST_F(ProgramOnFakeMachine, IsAsPreciseAsItsMachine) {
 }
 
 TEST_F(ProgramOnFakeMachine, RingsGrowBeforeTheyOverflow) {
-  record("max_rate=1000000,rate=1", "-v --call-graph fp -c 3000 -e cycles");
+  record("max_rate=1000000,rate=1", "-v -g -c 3000 -e cycles");
   EXPECT_NE(output_.find("rings grew"), std::string::npos) << output_;
 }
 

@@ -120,7 +120,7 @@ class Output(RecordTest):
             (["--max-size", "big"], "big"),
             (["--switch-output=often"], "often"),
             (["--switch-max-files", "3"], "--switch-output"),
-            (["-z0"], "1 (fast) to 22"),
+            (["-z23"], "1 (fast) to 22"),
             (["--trigger", "cpu>5%"], "--overwrite"),
             (["--overwrite", "--trigger", "cpu>lots"], "cpu>lots"),
             (["--control", "pipe:x"], "pipe:x"),

@@ -1,5 +1,6 @@
 """Live tests of stacks that are walked in the kernel by call-frame tables (--call-graph bpf and auto)."""
 
+import collections
 import os
 import re
 import shutil
@@ -28,6 +29,11 @@ class UnwindTest(RecordTest):
         why_not = bpf_works()
         if why_not:
             raise unittest.SkipTest("stacks cannot be walked in the kernel here: " + why_not)
+
+    def record(self, *words, **settings):
+        """What is looked at record by record is not compressed unless a test says how."""
+        plain = () if any(word.startswith("-z") for word in words) else ("-z0",)
+        return super().record(*plain, *words, **settings)
 
     def walk(self, *words, rate=RATE, **settings):
         samples, lost, _ = self.record("--call-graph", "bpf", *rate, *words, **settings)
@@ -210,11 +216,16 @@ class Processes(UnwindTest):
         self.assertGreaterEqual(sum(s.walk_end == 1 for s in of_it) / len(of_it), 0.99, walks)
 
     def test_a_storm_of_forks(self):
-        samples, lost, _ = self.record("--call-graph", "bpf", "-e", "cpu-clock", "-F", "1999", program("fork_storm"), "3000")
+        samples, lost, _ = self.record("--call-graph", "bpf", "-e", "cpu-clock", "-F", "3999", program("fork_storm"), "6000")
         self.assertEqual(lost, 0)
         walks = Walks(self.data)
         self.assertEqual(len(walks.all), samples)
         self.assertGreater(len(walks.walked), 0, walks)
+        # A child that was just born is walked by what is known of its parent.
+        parent = collections.Counter(s.pid for s in walks.all).most_common(1)[0][0]
+        children = [s for s in walks.all if s.pid != parent and (s.walk_end != 0 or s.copied)]
+        self.assertGreater(len(children), 10, walks)
+        self.assertLess(sum(s.walk_end == 0 for s in children) / len(children), 0.1, walks)
 
 
 class Files(UnwindTest):
@@ -240,6 +251,29 @@ class Files(UnwindTest):
         samples, _, _ = self.record("-z", "--call-graph", "bpf", *RATE, CASES, "recursion", "500")
         self.assertEqual(sum(self.folded().values()), samples)
 
+    def test_a_file_is_compressed_unless_it_shall_not_be(self):
+        self.need_perf()
+        sizes = []
+        for words in ([], ["-z0"]):
+            found = RecordTest.record(self, *words, "--no-embed", "--call-graph", "bpf", *RATE, CASES, "recursion", "800")
+            self.assertEqual(sum(self.folded().values()), found[0])
+            self.assert_perf_opens(self.data)
+            sizes.append(os.path.getsize(self.data) / found[0])
+        self.assertLess(sizes[0], sizes[1] / 2, "bytes a sample")
+
+    def test_a_file_that_was_cut_off_is_read_up_to_its_last_whole_record(self):
+        samples, _, _ = RecordTest.record(self, "--call-graph", "bpf", *RATE, CASES, "recursion", "800")
+        whole = os.path.getsize(self.data)
+        counts = []
+        for size in range(whole // 2, whole, max(1, whole // 40)):
+            shutil.copy(self.data, self.data + ".cut")
+            os.truncate(self.data + ".cut", size)
+            result = run([TEPHRA, "fold", "-q", self.data + ".cut"])
+            self.assertEqual(result.returncode, 0, result.stderr)
+            counts.append(sum(parse_folded(result.stdout).values()))
+        self.assertEqual(counts, sorted(counts), "more of the file is never less of the recording")
+        self.assertGreater(counts[-1], 0.5 * samples, counts)
+
     def test_a_stream(self):
         recorder = subprocess.Popen([TEPHRA, "record", "--call-graph", "bpf", *RATE, "-o", "-", CASES, "recursion", "500"],
                                     stdout=subprocess.PIPE, stderr=subprocess.PIPE)
@@ -250,7 +284,7 @@ class Files(UnwindTest):
         self.assertEqual(sum(self.folded().values()), samples)
 
     def test_a_size_limit(self):
-        result = run([TEPHRA, "record", "--call-graph", "bpf", *RATE, "--max-size", "300K", "-o", self.data, CASES,
+        result = run([TEPHRA, "record", "-z0", "--call-graph", "bpf", *RATE, "--max-size", "300K", "-o", self.data, CASES,
                       "recursion", "5000"])
         self.assertIn("the size limit ended the recording", result.stderr)
         self.assertLessEqual(os.path.getsize(self.data), 300 << 10)

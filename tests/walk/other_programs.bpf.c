@@ -37,7 +37,7 @@ __u64 busy = 0;
 static __always_inline void walk_and_send(struct tephra_walk* walk, __u64 kind) {
   struct task_struct* task = bpf_get_current_task_btf();
   __u32 size;
-  if (tephra_pid_of(task->group_leader) != watched) return;
+  if (tephra_process_of(task) != watched) return;
   if (!tephra_walk_claim(walk)) {
     __sync_fetch_and_add(&busy, 1);
     return;
