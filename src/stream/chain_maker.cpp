@@ -28,7 +28,7 @@ std::string_view machine_of(const Recording& recording, uint64_t register_mask) 
 // What an unwinder inside the kernel wrote into the record's header.
 uint8_t told_end(uint16_t misc) {
   const int end = (misc & TEPHRA_WALK_END_MASK) >> TEPHRA_WALK_END_SHIFT;
-  return static_cast<uint8_t>(end <= TEPHRA_WALK_COPY_END ? end : TEPHRA_WALK_NOT_TOLD);
+  return static_cast<uint8_t>(end <= TEPHRA_WALK_LAST_END ? end : TEPHRA_WALK_NOT_TOLD);
 }
 
 bool has_call_branches(const EventLayout& layout) {
@@ -112,8 +112,8 @@ void ChainMaker::make(const Sample& sample, uint64_t position, SampleKey& key) {
       walker_made_ = true;
       walker_ = unwinder_->walker(history_.spaces(), so_far_, machine_of(recording_, layout.sample_regs_user));
     }
-    const RawStack raw{sample.user_registers_abi, layout.sample_regs_user, sample.user_registers, sample.user_stack,
-                       sample.user_stack_full, position};
+    const RawStack raw{sample.user_registers_abi, layout.sample_regs_user, sample.user_registers,
+                       sample.user_stack,         sample.user_stack_full,  position};
     if (walker_) return walk(sample, raw, key);
   } else if (has_call_branches(layout) && sample.branches.size() > 0) {
     return use_branches(sample, key);
