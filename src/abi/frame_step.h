@@ -20,6 +20,7 @@ struct tephra_frame {
   unsigned long long lr;      /* ARM64 */
   unsigned char is_call_site; /* pc is where a call returns to: its rule is that of the byte before */
   unsigned char fp_lost;      /* fp is not the caller's */
+  unsigned char fp_linked;    /* fp was found by a step along frame pointers: it is the next one of their chain */
 };
 
 /* A frame pointer is believed if it leads this far up the stack at most. */
@@ -54,25 +55,29 @@ TEPHRA_STEP int tephra_step_by_signal(int machine, void* memory, struct tephra_f
   if (TEPHRA_READ_WORD(memory, pc_at, &frame->pc)) return TEPHRA_WALK_UNREADABLE;
   frame->is_call_site = 0;
   frame->fp_lost = 0;
+  frame->fp_linked = 0;
   return 0;
 }
 
 /* The step for code without rules: where the frame pointer of x86-64 and ARM64 points, the caller's and behind it the
- * return address are stored. A zero ends the chain. */
+ * return address are stored. A zero ends the chain, if it is part of one: programs that use the register for other
+ * things have zeros in it, too, since a thread begins with one. */
 TEPHRA_STEP int tephra_step_by_frame_pointer(int machine, void* memory, struct tephra_frame* frame) {
   unsigned long long fp = frame->fp;
   unsigned long long pc;
   if (frame->fp_lost) return TEPHRA_WALK_NO_RULE;
-  if (fp == 0) return TEPHRA_WALK_OUTERMOST;
+  if (fp == 0) return frame->fp_linked ? TEPHRA_WALK_OUTERMOST : TEPHRA_WALK_NO_RULE;
   if ((fp & 7) || fp < frame->sp || fp - frame->sp > TEPHRA_FP_REACH) return TEPHRA_WALK_NO_RULE;
   if (TEPHRA_READ_WORD(memory, fp + 8, &pc)) return TEPHRA_WALK_UNREADABLE;
   if (TEPHRA_READ_WORD(memory, fp, &frame->fp)) return TEPHRA_WALK_UNREADABLE;
   if (machine == TEPHRA_ARM64) pc &= TEPHRA_ADDRESS_BITS;
+  if (pc == 0) return frame->fp_linked ? TEPHRA_WALK_OUTERMOST : TEPHRA_WALK_NO_RULE;
   frame->pc = pc;
   frame->lr = pc;
   frame->sp = fp + 16;
   frame->is_call_site = 1;
-  return pc == 0 ? TEPHRA_WALK_OUTERMOST : 0;
+  frame->fp_linked = 1;
+  return 0;
 }
 
 /* `registers`: all of the innermost frame by DWARF number (17 of x86-64, 32 of ARM64), null for other frames. */
@@ -149,6 +154,7 @@ TEPHRA_STEP int tephra_step_by_rule(int machine, const struct tephra_frame_rule*
   frame->lr = pc;
   frame->sp = cfa;
   frame->is_call_site = 1;
+  frame->fp_linked = 0;
   return pc == 0 ? TEPHRA_WALK_OUTERMOST : 0;
 }
 

@@ -4,7 +4,10 @@
 
 /* Room for a record in the making, in words of 8 bytes. */
 #define TEPHRA_WALK_WORDS 2048
-/* Most frames that a walk may have, so that kernel frames and the other fields have room beside them. */
+/* Of these, what a walk leaves free for the fields that follow its addresses. */
+#define TEPHRA_WALK_SPARE_WORDS 8
+/* Most frames that a walk may have, so that kernel frames and the other fields have room beside them. A frame may take
+ * two words, so a walk can end before. */
 #define TEPHRA_WALK_MAX_FRAMES 1800
 #define TEPHRA_WALK_MAX_KERNEL_FRAMES 200
 /* Distinct rules of all tables together; rows have 16 bits for them. */
@@ -24,6 +27,7 @@ struct tephra_walk_mapping {
 };
 
 #define TEPHRA_MAPPING_NO_FILE 1 /* its rows are missing because the file is not at hand */
+#define TEPHRA_MAPPING_NO_ROOM 2 /* they are missing because no table could be had for them: stacks are to be copied */
 
 /* Where a process's mappings are in the pool: sorted, [first, first + count). It is used only while the process is
  * still the program that it was when they were listed: after an exec the stack begins elsewhere. */

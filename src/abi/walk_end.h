@@ -15,7 +15,10 @@ enum tephra_walk_end {
   TEPHRA_WALK_NO_FILE = 8,     /* the mapped file is not at hand, and no usable frame pointer */
   TEPHRA_WALK_32BIT = 9,       /* a 32-bit program, whose stacks are not walked */
   TEPHRA_WALK_COPY_END = 10,   /* the stack goes on beyond the copy, which is as large as was asked for */
+  TEPHRA_WALK_NOT_COPIED = 11, /* only a copy of the stack would have helped, and too many were made at once */
 };
+
+#define TEPHRA_WALK_LAST_END TEPHRA_WALK_NOT_COPIED
 
 #define TEPHRA_WALK_END_SHIFT 4
 #define TEPHRA_WALK_END_MASK 0xf0

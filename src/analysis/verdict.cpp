@@ -34,6 +34,11 @@ double share(uint64_t part, uint64_t whole) {
   return whole == 0 ? 0 : static_cast<double>(part) / static_cast<double>(whole);
 }
 
+uint64_t count_of(const Verdict& verdict, Reason reason) {
+  const auto counted = verdict.reasons.find(model::kReasonNames[static_cast<size_t>(reason)]);
+  return counted == verdict.reasons.end() ? 0 : counted->second;
+}
+
 bool steal_is_notable(const Verdict& verdict) { return verdict.steal.value_or(0) >= kNotableSteal; }
 
 std::string steal_text(const Verdict& verdict) {
@@ -457,9 +462,10 @@ std::string one_line(const Verdict& verdict) {
                         percent(share(verdict.own, verdict.samples + verdict.own)));
   }
   if (steal_is_notable(verdict)) text += fmt::format(", {}", steal_text(verdict));
-  if (verdict.reasons.contains(model::kReasonNames[static_cast<size_t>(Reason::file_truncated)])) {
-    text += ", recording cut off";
+  if (const uint64_t damaged = count_of(verdict, Reason::malformed_records); damaged > 0) {
+    text += fmt::format(", {} records unreadable", base::with_separators(damaged));
   }
+  if (count_of(verdict, Reason::file_truncated) > 0) text += ", recording cut off";
   if (verdict.samples > 0 && verdict.samples < kFewSamples) {
     text += fmt::format(", so few that shares are uncertain by up to {:.0f} points",
                         100 / std::sqrt(static_cast<double>(verdict.samples)));

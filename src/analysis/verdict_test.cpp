@@ -233,7 +233,7 @@ TEST(Verdict, WalksThatEndEarlyAreCountedByReasonAndModule) {
 }
 
 TEST(Verdict, EveryEndOfAWalkHasAReasonAndAdvice) {
-  for (int end = TEPHRA_WALK_DEPTH; end <= TEPHRA_WALK_COPY_END; ++end) {
+  for (int end = TEPHRA_WALK_DEPTH; end <= TEPHRA_WALK_LAST_END; ++end) {
     SCOPED_TRACE(end);
     const auto verdict = Case("stack copies").walked(10, {kWork}, static_cast<tephra_walk_end>(end)).judge();
     EXPECT_EQ(verdict.grade, Grade::kPoor);
@@ -293,6 +293,13 @@ TEST(Verdict, ADamagedFileIsAtBestFair) {
     one.good(1000000).quality()[reason] = 1;
     EXPECT_EQ(one.judge().grade, Grade::kFair);
   }
+}
+
+TEST(Verdict, TheLineTellsOfRecordsThatCouldNotBeRead) {
+  Case one;
+  one.good(1000).quality()[Reason::malformed_records] = 1234;
+  EXPECT_NE(one_line(one.judge()).find(", 1,234 records unreadable"), std::string::npos);
+  EXPECT_EQ(one_line(Case().good(1000).judge()).find("unreadable"), std::string::npos);
 }
 
 TEST(Verdict, SharesAreNotRoundedToAllOrNone) {

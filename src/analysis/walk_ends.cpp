@@ -39,6 +39,8 @@ std::optional<Reason> reason_of(tephra_walk_end end) {
       return Reason::walk_32bit;
     case TEPHRA_WALK_COPY_END:
       return Reason::stack_copy_too_short;
+    case TEPHRA_WALK_NOT_COPIED:
+      return Reason::stack_not_copied;
   }
   return Reason::walk_unsupported;
 }
@@ -53,6 +55,9 @@ WalkAdvice walk_advice(Reason reason) {
     case Reason::walk_no_mapping:
       return {"have a stack that leads to an address of no known mapping",
               "Record from the start of the program, so that what it maps is known."};
+    case Reason::stack_not_copied:
+      return {"have a stack that only a copy could have told, while too many were being copied",
+              "Lower the frequency (-F), or record fewer processes at once."};
     case Reason::walk_no_file:
       return {"have a stack that ends in a file that is not at hand",
               "Read the recording where the files that ran are."};

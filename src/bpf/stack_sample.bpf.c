@@ -35,6 +35,8 @@ volatile struct tephra_walk_event event SEC(".data.event") = {};
  * for a while, in which its mappings may come. If they do not change then, there is nothing to wait for the next time. */
 #define ASK_AGAIN_NS 250000000ULL
 #define WAIT_FOR_ANSWER_NS 100000000ULL
+/* Room for tables comes when other processes end. */
+#define ASK_FOR_ROOM_NS 4000000000ULL
 #define ASKED_PLACES 4096
 
 struct asked_place {
@@ -108,9 +110,9 @@ static __always_inline void ask_for(struct tephra_walk_totals* total, __u32 pid,
 }
 
 /* Whether the sample is to be left to perf because what is missing may come. `first`: where the mappings are that
- * `address` is not in, ~0 when there are none. */
+ * `address` is not in, ~0 when there are none. `again_ns`: when to ask again at the earliest. */
 static __always_inline bool wait_for(struct tephra_walk_totals* total, struct task_struct* task, __u32 pid, __u32 tid,
-                                     __u64 address, __u32 first) {
+                                     __u64 address, __u32 first, __u64 again_ns) {
   __u64 now = bpf_ktime_get_ns();
   /* Read as any memory: on the ways that lead here the verifier would look up the types again and again. */
   __u64 start_stack = BPF_CORE_READ(task, mm, start_stack);
@@ -119,7 +121,7 @@ static __always_inline bool wait_for(struct tephra_walk_totals* total, struct ta
   bool asked_before;
   if (!place) return true;
   asked_before = place->pid == pid && place->start_stack == start_stack && place->first == first;
-  if (!asked_before || now - place->time >= ASK_AGAIN_NS) {
+  if (!asked_before || now - place->time >= again_ns) {
     place->pid = pid;
     place->start_stack = start_stack;
     place->time = now;
@@ -140,6 +142,18 @@ static __always_inline bool may_copy(void) {
     lately->count = 0;
   }
   return ++lately->count <= COPIES_AT_ONCE;
+}
+
+/* Whether a copy of the stack tells more than the walk did: of code whose rows are not here, or soon will be. */
+static __always_inline bool copy_would_help(struct tephra_walk_totals* total, struct tephra_walk* walk,
+                                            struct task_struct* task, __u32 pid, __u32 tid) {
+  bool may_come = false;
+  if (walk->missed) {
+    may_come = wait_for(total, task, pid, tid, walk->frame.pc, walk->first, ASK_AGAIN_NS);
+  } else if (walk->no_room) {
+    wait_for(total, task, pid, tid, walk->frame.pc, walk->first, ASK_FOR_ROOM_NS);
+  }
+  return may_come || walk->no_room;
 }
 
 /* The kernel's part of the call chain, as perf writes it: behind a mark, innermost first. */
@@ -186,6 +200,7 @@ static __always_inline enum tephra_user_part begin_here(struct bpf_perf_event_da
   TEPHRA_TAKE_REGISTERS(walk, &ctx->regs);
   walk->frame.is_call_site = 0;
   walk->frame.fp_lost = 0;
+  walk->frame.fp_linked = 0;
   return TEPHRA_USER_HERE;
 }
 
@@ -212,7 +227,7 @@ int stack_sample(struct bpf_perf_event_data* ctx) {
   if (user == TEPHRA_USER_FOREIGN || (user == TEPHRA_USER_HERE && pid == 0)) goto leave_to_perf;
   known = user == TEPHRA_USER_HERE && tephra_walk_process(walk, task, pid);
   if (user == TEPHRA_USER_HERE && !known) {
-    wait_for(total, task, pid, tid, 0, ~0);
+    wait_for(total, task, pid, tid, 0, ~0, ASK_AGAIN_NS);
     known = tephra_walk_as_parent(walk, task);
     if (!known && may_copy()) goto leave_to_perf;
   }
@@ -233,13 +248,13 @@ int stack_sample(struct bpf_perf_event_data* ctx) {
       tephra_walk_user(walk, max_frames);
     } else {
       tephra_put(walk, walk->frame.pc);
-      walk->end = TEPHRA_WALK_NO_MAPPING;
+      walk->end = TEPHRA_WALK_NOT_COPIED;
+    }
+    if (known && copy_would_help(total, walk, task, pid, tid)) {
+      if (may_copy()) goto leave_to_perf;
+      walk->end = TEPHRA_WALK_NOT_COPIED;
     }
     end = walk->end;
-    if (known && end == TEPHRA_WALK_NO_MAPPING && wait_for(total, task, pid, tid, walk->frame.pc, walk->first) &&
-        may_copy()) {
-      goto leave_to_perf;
-    }
   }
   if (chain < 64) walk->words[chain] = walk->position - chain - 1;
   tephra_put(walk, 0); /* no registers */

@@ -48,6 +48,9 @@ struct tephra_walk {
   __u32 count;
   __u32 frames;
   __u32 end;      /* enum tephra_walk_end */
+  __u32 guess;    /* the last step was a guess: what the walk ends with if it led nowhere; else 0 */
+  __u32 missed;   /* an address in no known mapping was met */
+  __u32 no_room;  /* so was code whose rows are not here for want of room */
   __u32 at_signal; /* the last frame is the kernel's, of a signal */
   __u32 position; /* of the next word */
   __u64 words[TEPHRA_WALK_WORDS];
@@ -218,11 +221,20 @@ __noinline int tephra_step(struct tephra_walk* walk) {
   __u64 address;
   __u64 offset;
   __u32 number = 0;
+  __u32 without_rule;
   int end;
   if (!walk) return TEPHRA_WALK_UNSUPPORTED;
   address = walk->frame.pc - (walk->frame.is_call_site ? 1 : 0);
   registers = walk->frames == 1 ? walk->registers : 0;
-  if (!tephra_enter_mapping(walk, address)) return TEPHRA_WALK_NO_MAPPING;
+  if (!tephra_enter_mapping(walk, address)) {
+    walk->missed = 1;
+    return TEPHRA_WALK_NO_MAPPING;
+  }
+  if (walk->mapping.flags & TEPHRA_MAPPING_NO_ROOM) {
+    walk->no_room = 1;
+    return TEPHRA_WALK_NOT_COPIED;
+  }
+  without_rule = walk->mapping.flags & TEPHRA_MAPPING_NO_FILE ? TEPHRA_WALK_NO_FILE : TEPHRA_WALK_NO_RULE;
   if (walk->mapping.table != 0) {
     offset = address - walk->mapping.start + walk->mapping.file_offset;
     if (offset <= 0xffffffff) number = tephra_rule_at(walk->mapping.table, offset);
@@ -230,25 +242,41 @@ __noinline int tephra_step(struct tephra_walk* walk) {
   rule = bpf_map_lookup_elem(&rules, &number);
   if (!rule) return TEPHRA_WALK_UNSUPPORTED;
   walk->at_signal = rule->cfa == TEPHRA_CFA_SIGNAL;
+  walk->guess = rule->cfa == TEPHRA_CFA_NONE ? without_rule : 0;
   /* The compiler would test `frames` again in the place of the pointer, which the verifier does not follow. */
   asm volatile("" : "+r"(registers));
   end = tephra_step_by_rule(TEPHRA_MACHINE, rule, 0, &walk->frame, registers);
-  if (end == TEPHRA_WALK_NO_RULE && (walk->mapping.flags & TEPHRA_MAPPING_NO_FILE)) return TEPHRA_WALK_NO_FILE;
-  return end;
+  return end == TEPHRA_WALK_NO_RULE ? without_rule : end;
 }
 
 struct tephra_walk_loop {
   struct tephra_walk* walk;
 };
 
+static __always_inline bool tephra_has_room(const struct tephra_walk* walk) {
+  return walk->position <= TEPHRA_WALK_WORDS - TEPHRA_WALK_SPARE_WORDS - 2;
+}
+
 static long tephra_walk_frame(__u32 index, struct tephra_walk_loop* loop) {
   struct tephra_walk* walk = loop->walk;
   __u64 pc = walk->frame.pc;
+  __u32 guess = walk->guess;
   bool is_call_site = walk->frame.is_call_site;
   int end;
+  if (!tephra_has_room(walk)) return 1;
+  /* No address of code, and one that readers could take for a marker. */
+  if (pc > TEPHRA_ADDRESS_BITS) {
+    walk->end = guess ? guess : TEPHRA_WALK_NO_MAPPING;
+    return 1;
+  }
   walk->frames = index + 1;
   walk->at_signal = 0;
   end = tephra_step(walk);
+  /* What only a guess led to, and is no code, is not shown as a caller. */
+  if (end == TEPHRA_WALK_NO_MAPPING && guess) {
+    walk->end = guess;
+    return 1;
+  }
   /* What a signal interrupted, and where it returns to, is not behind a call: a marker begins the chain anew. */
   if (index > 0 && (!is_call_site || walk->at_signal)) tephra_put(walk, TEPHRA_CHAIN_USER);
   tephra_put(walk, pc);
@@ -263,6 +291,9 @@ static __always_inline void tephra_walk_user(struct tephra_walk* walk, __u32 max
   walk->mapping.start = 0;
   walk->mapping.end = 0;
   walk->frames = 0;
+  walk->guess = 0;
+  walk->missed = 0;
+  walk->no_room = 0;
   walk->end = TEPHRA_WALK_DEPTH;
   bpf_loop(max_frames, tephra_walk_frame, &loop, 0);
 }
@@ -336,6 +367,7 @@ static __always_inline enum tephra_user_part tephra_walk_begin(struct tephra_wal
   if ((__s64)walk->user.orig_ax >= 0) walk->frame.is_call_site = 1;
 #endif
   walk->frame.fp_lost = 0;
+  walk->frame.fp_linked = 0;
   return TEPHRA_USER_HERE;
 }
 

@@ -1,11 +1,9 @@
 #include "collect/file_keeper.h"
 
 #include <fcntl.h>
-#include <linux/openat2.h>
 #include <linux/perf_event.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
@@ -14,6 +12,7 @@
 
 #include <fmt/format.h>
 
+#include "base/located_file.h"
 #include "collect/elf_build_id.h"
 #include "kernel/privileges.h"
 #include "kernel/procfs.h"
@@ -32,18 +31,6 @@ constexpr size_t kMostFailures = 1 << 14;
 constexpr unsigned kMostTries = 4;
 constexpr int kMostGenerations = 8;
 constexpr std::string_view kDeleted = " (deleted)";
-
-base::FileDescriptor open_path(const std::string& path) {
-  return base::FileDescriptor(::open(path.c_str(), O_PATH | O_CLOEXEC));
-}
-
-// `path` as a process with the root folder `root` sees it: links lead nowhere else.
-base::FileDescriptor open_below(int root, const std::string& path) {
-  open_how how{};
-  how.flags = O_PATH | O_CLOEXEC;
-  how.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS;
-  return base::FileDescriptor(static_cast<int>(::syscall(SYS_openat2, root, path.c_str(), &how, sizeof how)));
-}
 
 // Layered file systems show programs another device than the kernel tells; the inode is that of the file either way.
 bool same_inode(const struct stat& info, const model::FileIdentity& identity) { return info.st_ino == identity.inode; }
@@ -166,23 +153,24 @@ base::FileDescriptor FileKeeper::open(const Mapped& mapped) const {
   }
   std::string path(mapped.path);
   if (path.ends_with(kDeleted)) path.resize(path.size() - kDeleted.size());
-  return checked(open_path(path), mapped);
+  return checked(base::locate(path), mapped);
 }
 
 // The very file, also when it has no name any more; needs rights.
 base::FileDescriptor FileKeeper::open_in_memory_of(const Mapped& mapped) const {
   const std::string process = fmt::format("{}/{}", settings_.proc, mapped.pid);
-  if (auto fd = checked(open_path(fmt::format("{}/map_files/{:x}-{:x}", process, mapped.start, mapped.end)), mapped)) {
+  if (auto fd =
+          checked(base::locate(fmt::format("{}/map_files/{:x}-{:x}", process, mapped.start, mapped.end)), mapped)) {
     return fd;
   }
-  return checked(open_path(process + "/exe"), mapped);
+  return checked(base::locate(process + "/exe"), mapped);
 }
 
 base::FileDescriptor FileKeeper::open_below_root_of(pid_t pid, const Mapped& mapped) const {
   const base::FileDescriptor root(
       ::open(fmt::format("{}/{}/root", settings_.proc, pid).c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
   if (!root) return {};
-  return checked(open_below(root.get(), std::string(mapped.path)), mapped);
+  return checked(base::locate_below(root.get(), std::string(mapped.path)), mapped);
 }
 
 pid_t FileKeeper::parent_of(pid_t pid) const {
@@ -197,8 +185,7 @@ base::FileDescriptor FileKeeper::checked(base::FileDescriptor path_only, const M
   if (!path_only || ::fstat(path_only.get(), &info) != 0 || !S_ISREG(info.st_mode)) return {};
   if (info.st_size <= 0 || static_cast<uint64_t>(info.st_size) > settings_.most_bytes) return {};
   if (mapped.build_id.empty() && !same_inode(info, mapped.identity)) return {};
-  base::FileDescriptor fd(
-      ::open(fmt::format("/proc/self/fd/{}", path_only.get()).c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
+  base::FileDescriptor fd = base::open_located(path_only);
   if (!fd) return {};
   if (!mapped.build_id.empty()) {
     const model::BuildId found = build_id_of_file(fd.get());

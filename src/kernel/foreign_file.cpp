@@ -1,32 +1,13 @@
 #include "kernel/foreign_file.h"
 
-#include <fcntl.h>
-#include <linux/openat2.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <cerrno>
 
+#include "base/located_file.h"
+
 namespace tephra::kernel {
-namespace {
-
-// A handle on whatever is at the path, which is not opened by it.
-base::FileDescriptor locate(const std::string& path, int root) {
-  constexpr int kFlags = O_PATH | O_NOFOLLOW | O_CLOEXEC;
-  if (root < 0) return base::FileDescriptor(::open(path.c_str(), kFlags));
-  open_how how{};
-  how.flags = kFlags;
-  how.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS;
-  const long fd = ::syscall(SYS_openat2, root, path.c_str(), &how, sizeof how);
-  if (fd >= 0 || errno != ENOSYS) return base::FileDescriptor(static_cast<int>(fd));
-  const size_t begin = path.find_first_not_of('/');
-  if (begin == std::string::npos) return {};
-  return base::FileDescriptor(::openat(root, path.c_str() + begin, kFlags));
-}
-
-}  // namespace
-
 bool refresh(ForeignFile& file) {
   struct stat status {};
   if (::fstat(file.fd.get(), &status) != 0 || !S_ISREG(status.st_mode)) return false;
@@ -39,11 +20,9 @@ bool refresh(ForeignFile& file) {
 }
 
 std::optional<ForeignFile> open_foreign_file(const std::string& path, int root) {
-  ForeignFile file{.fd = locate(path, root)};
-  if (!file.fd || !refresh(file)) return std::nullopt;
-  // The same file and nothing else, whatever has become of the path.
-  const std::string handle = "/proc/self/fd/" + std::to_string(file.fd.get());
-  file.fd.reset(::open(handle.c_str(), O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
+  constexpr auto kLast = base::LastLink::kRefuse;
+  ForeignFile file{
+      .fd = base::open_located(root < 0 ? base::locate(path, kLast) : base::locate_below(root, path, kLast))};
   if (!file.fd || !refresh(file)) return std::nullopt;
   return file;
 }

@@ -28,7 +28,7 @@ std::string_view machine_of(const Recording& recording, uint64_t register_mask) 
 // What an unwinder inside the kernel wrote into the record's header.
 uint8_t told_end(uint16_t misc) {
   const int end = (misc & TEPHRA_WALK_END_MASK) >> TEPHRA_WALK_END_SHIFT;
-  return static_cast<uint8_t>(end <= TEPHRA_WALK_COPY_END ? end : TEPHRA_WALK_NOT_TOLD);
+  return static_cast<uint8_t>(end <= TEPHRA_WALK_LAST_END ? end : TEPHRA_WALK_NOT_TOLD);
 }
 
 bool has_call_branches(const EventLayout& layout) {

@@ -314,7 +314,7 @@ class SectionParser {
     for (uint64_t left = reader.count(2); left > 0 && reader.ok(); --left) {
       // One of a later version tells us nothing.
       const uint64_t told = reader.number();
-      const auto end = told <= TEPHRA_WALK_COPY_END ? static_cast<tephra_walk_end>(told) : TEPHRA_WALK_NOT_TOLD;
+      const auto end = told <= TEPHRA_WALK_LAST_END ? static_cast<tephra_walk_end>(told) : TEPHRA_WALK_NOT_TOLD;
       addresses.clear();
       for (uint64_t more = reader.count(1); more > 0 && reader.ok(); --more) {
         last = reader.step(last);

@@ -135,7 +135,8 @@ tephra_walk_end StackWalker::walk(const stream::RawStack& raw, stream::AddressSp
                      .fp = leaf.fp,
                      .lr = leaf.lr,
                      .is_call_site = 0,
-                     .fp_lost = static_cast<unsigned char>(!leaf.has_fp)};
+                     .fp_lost = static_cast<unsigned char>(!leaf.has_fp),
+                     .fp_linked = 0};
   const unsigned long long* registers = leaf.by_dwarf_number.data();
   return machine_ == Machine::kArm64 ? walk_from<TEPHRA_ARM64>(frame, raw, registers, space, addresses)
                                      : walk_from<TEPHRA_X86_64>(frame, raw, registers, space, addresses);

@@ -233,6 +233,31 @@ TEST_F(StackWalkerTest, FramePointersServeCodeWithoutRules) {
   EXPECT_EQ(walk(kAbsent + 8, kStack + 0x30), TEPHRA_WALK_OUTERMOST);
 }
 
+// Threads begin with a zero in the register, and code that keeps no frame pointers may have one in it at any time.
+TEST_F(StackWalkerTest, AZeroEndsOnlyAChainOfFramePointers) {
+  table_.row(at(kCode), test_rule_by_sp(8));
+  EXPECT_EQ(walk(kBare + 8, 0), TEPHRA_WALK_NO_RULE);
+  EXPECT_EQ(walk(kAbsent + 8, 0), TEPHRA_WALK_NO_FILE);
+  // Handed on by code with rules it proves nothing either.
+  word(kStack, kBare + 0x40);
+  EXPECT_EQ(walk(kCode + 8, 0), TEPHRA_WALK_NO_RULE);
+  EXPECT_EQ(addresses_, (std::vector<uint64_t>{kCode + 8, kBare + 0x40}));
+  // Nor do zeros where a return address would be.
+  word(kStack + 0x10, 0);
+  word(kStack + 0x18, 0);
+  EXPECT_EQ(walk(kBare + 8, kStack + 0x10), TEPHRA_WALK_NO_RULE);
+  EXPECT_EQ(addresses_, std::vector<uint64_t>{kBare + 8});
+  // Behind a frame of such a chain they are its end.
+  word(kStack + 0x18, kBare + 0x40);
+  EXPECT_EQ(walk(kBare + 8, kStack + 0x10), TEPHRA_WALK_OUTERMOST);
+  EXPECT_EQ(addresses_, (std::vector<uint64_t>{kBare + 8, kBare + 0x40}));
+  word(kStack + 0x10, kStack + 0x20);
+  word(kStack + 0x20, 0);
+  word(kStack + 0x28, 0);
+  EXPECT_EQ(walk(kBare + 8, kStack + 0x10), TEPHRA_WALK_OUTERMOST);
+  EXPECT_EQ(addresses_, (std::vector<uint64_t>{kBare + 8, kBare + 0x40}));
+}
+
 TEST_F(StackWalkerTest, SaysWhyItCannotGoOn) {
   word(kStack, 0);
   EXPECT_EQ(walk(kBare + 8, 3), TEPHRA_WALK_NO_RULE);

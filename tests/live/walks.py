@@ -9,7 +9,7 @@ PERIOD = 1 << 8
 
 Sample = collections.namedtuple("Sample", "pid tid time misc chain copied walk_end")
 ENDS = {0: "not told", 1: "outermost", 2: "depth", 3: "no mapping", 4: "no rule", 5: "unsupported", 6: "unreadable",
-        7: "implausible", 8: "no file", 9: "32 bit", 10: "copy end"}
+        7: "implausible", 8: "no file", 9: "32 bit", 10: "copy end", 11: "not copied"}
 
 
 def records(data):

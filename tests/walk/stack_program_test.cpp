@@ -16,6 +16,7 @@
 #include <set>
 #include <thread>
 
+#include "abi/stack_walk.h"
 #include "abi/walk_end.h"
 #include "kernel/bpf_config.h"
 #include "kernel/perf_event.h"
@@ -183,6 +184,93 @@ TEST_F(StackProgramTest, WalksThroughASignalHandler) {
   }
 }
 
+constexpr int kNestedSignals = 700;
+int signals_left = 0;
+void fault_again(int) {
+  if (--signals_left == 0) stay(*signal_stack);
+#if defined(__aarch64__)
+  asm volatile("udf #0");
+#else
+  asm volatile("ud2");
+#endif
+}
+void nest_signals(OwnStack& stack) {
+  signal_stack = &stack;
+  signals_left = kNestedSignals;
+  struct sigaction action {};
+  action.sa_handler = fault_again;
+  action.sa_flags = SA_NODEFER;
+  ::sigaction(SIGILL, &action, nullptr);
+  fault_again(SIGILL);
+}
+
+// Each frame around a signal takes two words of a record, so fewer fit than may be asked for.
+TEST_F(StackProgramTest, ARecordFullOfSignalFramesIsWhole) {
+  if (!load({.max_frames = TEPHRA_WALK_MAX_FRAMES})) GTEST_SKIP() << reason_;
+  const Child child(nest_signals);
+  const auto sampler = sample(child);
+  const Taken taken = take_until(*program_, 20);  // which reads every field of each
+  ASSERT_GE(taken.samples.size(), 20u);
+  for (const Sample& sample : taken.samples) {
+    EXPECT_EQ(sample.end(), TEPHRA_WALK_DEPTH);
+    EXPECT_GE(sample.user.size(), (TEPHRA_WALK_WORDS - 300) / 2);
+    EXPECT_LT(sample.user.size(), TEPHRA_WALK_WORDS / 2);
+    EXPECT_EQ(sample.register_abi, 0u);
+  }
+}
+
+#if defined(__x86_64__)
+// Code without call-frame information that has whatever it is given in the frame pointer.
+extern "C" void tephra_test_bare_code(const std::atomic<int>* stop, const void* frame_pointer);
+asm(R"(
+.pushsection .text
+.balign 64
+.skip 64, 0x90
+.type tephra_test_bare_code, @function
+tephra_test_bare_code:
+  push %rbp
+  mov %rsi, %rbp
+1:
+  cmpl $0, (%rdi)
+  je 1b
+  pop %rbp
+  ret
+.size tephra_test_bare_code, . - tephra_test_bare_code
+.skip 64, 0x90
+.popsection
+)");
+
+void stay_with_zero(OwnStack& stack) {
+  stack.ready = 1;
+  tephra_test_bare_code(&stack.stop, nullptr);
+}
+void stay_with_data(OwnStack& stack) {
+  const volatile uint64_t data[4] = {0x1111, 0xdeadbeef00, 1, 2};
+  stack.ready = 1;
+  tephra_test_bare_code(&stack.stop, const_cast<const uint64_t*>(data));
+}
+void stay_with_marker(OwnStack& stack) {
+  const volatile uint64_t data[4] = {0x1111, static_cast<uint64_t>(PERF_CONTEXT_GUEST), 1, 2};
+  stack.ready = 1;
+  tephra_test_bare_code(&stack.stop, const_cast<const uint64_t*>(data));
+}
+
+// Whatever the register holds by chance is neither a caller nor the end of the stack.
+TEST_F(StackProgramTest, AStackThatEndsInCodeWithoutRulesIsNotCalledWhole) {
+  for (auto* const work : {stay_with_zero, stay_with_data, stay_with_marker}) {
+    if (!load()) GTEST_SKIP() << reason_;
+    const Child child([work](OwnStack& stack) { descend(stack, 5, work); });
+    const auto sampler = sample(child);
+    const Taken taken = take_until(*program_, 50);
+    ASSERT_GE(taken.samples.size(), 50u);
+    for (const Sample& sample : taken.samples) {
+      EXPECT_EQ(sample.end(), TEPHRA_WALK_NO_RULE);
+      EXPECT_EQ(sample.user.size(), 1u);
+    }
+  }
+}
+#endif
+
 void ask_the_time(OwnStack& stack) {
   note_stack(stack);
   stack.ready = 1;
@@ -231,6 +319,19 @@ void read_zeros(OwnStack& stack) {
   stack.ready = 1;
   while (stack.stop == 0) {
     if (::read(fd, buffer, sizeof buffer) < 0) return;
+  }
+}
+
+// A page fault every few hundred nanoseconds.
+void read_zeros_by_page(OwnStack& stack) {
+  constexpr size_t kBytes = 16 << 20;
+  auto* memory =
+      static_cast<volatile char*>(::mmap(nullptr, kBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+  ::madvise(const_cast<char*>(memory), kBytes, MADV_NOHUGEPAGE);
+  stack.ready = 1;
+  while (stack.stop == 0) {
+    for (size_t at = 0; at < kBytes; at += 4096) memory[at] = 1;
+    ::madvise(const_cast<char*>(memory), kBytes, MADV_DONTNEED);
   }
 }
 
@@ -402,6 +503,43 @@ TEST_F(StackProgramTest, AnAddressInNoMappingIsAskedForAndThenAccepted) {
   size_t unmapped = 0;
   for (const Sample& sample : taken.samples) unmapped += sample.end() == TEPHRA_WALK_NO_MAPPING;
   EXPECT_GT(unmapped, 0u);
+}
+
+TEST_F(StackProgramTest, StacksThroughCodeWhoseRowsFoundNoRoomAreCopied) {
+  if (!load()) GTEST_SKIP() << reason_;
+  const Child child([](OwnStack& stack) { descend(stack, 5, note_and_stay); });
+  const auto sampler = sample(child);
+  EXPECT_GE(take_until(*program_, 5).samples.size(), 5u);
+  // All but the program itself, which is the innermost.
+  ASSERT_TRUE(teller_->tell_without_room(child.pid()).ok());
+  take(*program_);
+  sampler->raw();
+  const uint64_t walked = program_->totals().walked;
+  std::vector<Sample> copied;
+  for (int i = 0; i < 1000 && copied.size() < 20; ++i) {
+    ::usleep(10'000);
+    for (auto& sample : sampler->raw()) copied.push_back(std::move(sample));
+  }
+  ASSERT_GE(copied.size(), 20u);
+  for (const Sample& sample : copied) EXPECT_GT(sample.stack_bytes, 0u);
+  EXPECT_EQ(program_->totals().walked, walked);
+  EXPECT_FALSE(take(*program_).wanted.empty()) << "there may be room by now";
+}
+
+TEST_F(StackProgramTest, WhereTooManyWouldBeCopiedTheSampleSaysSo) {
+  if (!load()) GTEST_SKIP() << reason_;
+  const Child child([](OwnStack& stack) { descend(stack, 5, read_zeros_by_page); });
+  child.wait_until_ready();
+  // Every fault, of which there are more in ten milliseconds than stacks may be copied.
+  Sampler sampler(child.pid(), {.config = PERF_COUNT_SW_PAGE_FAULTS, .period = 1});
+  ASSERT_TRUE(program_->attach(sampler.fd(), 5, false).ok());
+  sampler.enable();
+  const Taken taken = take_until(*program_, 100);
+  ASSERT_GE(taken.samples.size(), 100u);
+  for (const Sample& sample : taken.samples) {
+    EXPECT_EQ(sample.end(), TEPHRA_WALK_NOT_COPIED);
+    EXPECT_EQ(sample.user.size(), 1u);
+  }
 }
 
 TEST_F(StackProgramTest, AFullRingLosesSamplesAndCountsThem) {

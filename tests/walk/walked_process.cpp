@@ -82,17 +82,20 @@ base::Result<uint32_t> Teller::table_of(const std::string& path) {
   return table;
 }
 
-base::Status Teller::tell(pid_t pid) { return tell(pid, SIZE_MAX); }
-base::Status Teller::tell_first_mapping(pid_t pid) { return tell(pid, 1); }
+base::Status Teller::tell(pid_t pid) { return tell(pid, SIZE_MAX, SIZE_MAX); }
+base::Status Teller::tell_first_mapping(pid_t pid) { return tell(pid, 1, 1); }
+base::Status Teller::tell_without_room(pid_t pid) { return tell(pid, SIZE_MAX, 1); }
 
-base::Status Teller::tell(pid_t pid, size_t most) {
+base::Status Teller::tell(pid_t pid, size_t most, size_t with_rows) {
   last_.clear();
   std::istringstream lines(kernel::maps_text(pid));
   for (std::string line; std::getline(lines, line);) {
     const auto map = kernel::parse_map_line(line);
     if (!map || !map->executable) continue;
     tephra_walk_mapping mapping{.start = map->start, .end = map->end, .file_offset = map->offset};
-    if (map->path.starts_with('/') || map->path == "[vdso]") {
+    if (last_.size() >= with_rows) {
+      mapping.flags = TEPHRA_MAPPING_NO_ROOM;
+    } else if (map->path.starts_with('/') || map->path == "[vdso]") {
       TEPHRA_TRY(mapping.table, table_of(std::string(map->path)));
     }
     if (map->path != "[vsyscall]") last_.push_back(mapping);

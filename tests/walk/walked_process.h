@@ -53,12 +53,14 @@ class Teller {
   base::Status tell(pid_t pid);
   // Only the program itself, no library.
   base::Status tell_first_mapping(pid_t pid);
+  // As if there were no room for the rows of any but the first mapping.
+  base::Status tell_without_room(pid_t pid);
   base::Result<uint32_t> table_of(const std::string& path);
   const std::vector<tephra_walk_mapping>& last_mappings() const { return last_; }
   const std::map<std::string, uint32_t>& tables() const { return tables_; }
 
  private:
-  base::Status tell(pid_t pid, size_t most);
+  base::Status tell(pid_t pid, size_t most, size_t with_rows);
   kernel::StackProgram& program_;
   std::map<std::string, uint32_t> tables_;
   std::vector<tephra_walk_mapping> last_;
