@@ -101,7 +101,10 @@ base::Result<JitFile::Look> JitFile::read_on(stream::JitBatch batch, size_t most
   const uint64_t end = std::min(goal_, kMaxFile);
   const uint64_t left = end - std::min(end, before);
   std::string text;
-  if (!kernel::append_from(*file_, before, std::min<uint64_t>(left, most), text)) return Look{};
+  if (!kernel::append_from(*file_, before, std::min<uint64_t>(left, most), text)) {
+    if (!more_) goal_ = 0;  // it is new to the next look, too
+    return Look{};
+  }
   batch.earliest = earliest_;
   batch.latest = base::monotonic_ns();
   TEPHRA_CHECK_OK(kind_ == Kind::kPerfMap ? hand_on_lines(text, batch, sink) : hand_on_records(text, batch, sink));
