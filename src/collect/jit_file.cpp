@@ -15,6 +15,8 @@ constexpr size_t kTail = 256;
 // A line or a record that does not end within this is none.
 constexpr size_t kMaxUnit = 4 << 20;
 constexpr size_t kHeaderRead = 4096;
+// What is found new at so many looks in a row is what a file begins with.
+constexpr int kFirstContents = 2;
 
 bool may_belong_to(const kernel::ForeignFile& file, const kernel::ProcessRoot& root) {
   return file.owner == root.user || file.owner == 0;
@@ -68,14 +70,18 @@ bool JitFile::begin_look(const kernel::ProcessRoot& root, uint64_t now) {
   // The rest of what was there at an earlier look: its time is known better than that of what has come since.
   if (more_ && !rewritten) return true;
   const uint64_t last_look = std::exchange(last_look_, now);
-  if (!rewritten && file_->size == goal_ && file_->changed_ns == changed_ns_) return false;
+  if (!rewritten && file_->size == goal_ && file_->changed_ns == changed_ns_) {
+    if (contents_ > 0) contents_ = kFirstContents + 1;
+    return false;
+  }
   if (rewritten) begin_again();
   goal_ = file_->size;
   changed_ns_ = file_->changed_ns;
   if (kind_ == Kind::kJitdump && offset_ == 0 && !read_header(root)) return false;
-  // In a jitdump each record has its time. What is told first of all may have run since the process began: some
-  // runtimes write their map when they end.
-  const bool whole_life = kind_ == Kind::kJitdump || !told_;
+  // In a jitdump each record has its time. What is told first of all may have run since the process began: there are
+  // runtimes that write their map when they end, and a look may come while they do.
+  if (file_->size > 0 && contents_ <= kFirstContents) ++contents_;
+  const bool whole_life = kind_ == Kind::kJitdump || (contents_ <= kFirstContents && !rewritten);
   earliest_ = whole_life ? from_ : rewritten || snapshots_ ? last_change_ : last_look;
   return true;
 }
@@ -101,12 +107,14 @@ base::Result<JitFile::Look> JitFile::read_on(stream::JitBatch batch, size_t most
   const uint64_t end = std::min(goal_, kMaxFile);
   const uint64_t left = end - std::min(end, before);
   std::string text;
-  if (!kernel::append_from(*file_, before, std::min<uint64_t>(left, most), text)) return Look{};
+  if (!kernel::append_from(*file_, before, std::min<uint64_t>(left, most), text)) {
+    if (!more_) goal_ = 0;  // it is new to the next look, too
+    return Look{};
+  }
   batch.earliest = earliest_;
   batch.latest = base::monotonic_ns();
   TEPHRA_CHECK_OK(kind_ == Kind::kPerfMap ? hand_on_lines(text, batch, sink) : hand_on_records(text, batch, sink));
   const size_t taken = offset_ - before;
-  told_ = told_ || taken > 0;
   if (taken > 0) tail_ = text.substr(taken - std::min(taken, kTail), std::min(taken, kTail));
   more_ = !given_up_ && left > most;
   // What is unfinished at the limit stays so.

@@ -63,7 +63,7 @@ class JitFile {
   uint64_t last_change_;
   uint64_t earliest_ = 0;  // of what lies before `goal_` and was not read yet
   uint64_t from_;
-  bool told_ = false;  // something was taken
+  int contents_ = 0;  // how often it was found with something new, while that is what it begins with
   bool snapshots_ = false;
   bool swapped_ = false;
   bool other_clock_ = false;

@@ -108,7 +108,12 @@ TEST_F(JitFileTest, AnUnfinishedRecordIsNotTakenEither) {
 
 TEST_F(JitFileTest, ALongFileTakesSeveralLooksAndIsOfOneTime) {
   JitFile file(Kind::kPerfMap, kMap, 0, 0);
-  EXPECT_EQ(look(file).taken, 0u);
+  for (const char* before : {"1 1 x\n", "2 1 y\n"}) {
+    append(kMap, before);
+    EXPECT_EQ(look(file).taken, 6u);
+  }
+  batches_.clear();
+  read_.clear();
   append(kMap, "10 1 a\n20 1 b\n30 1 c\n");
   EXPECT_TRUE(look(file, 10).more);
   EXPECT_TRUE(file.is_cut());
@@ -135,12 +140,28 @@ TEST_F(JitFileTest, WhatIsToldFirstMayHaveRunSinceTheProcessBegan) {
   EXPECT_EQ(look(file).taken, 0u);
   append(kMap, "10 1 a\n");
   EXPECT_EQ(look(file).taken, 7u);
+  // The first look may have come while it was being written.
   append(kMap, "20 1 b\n");
+  EXPECT_EQ(look(file).taken, 7u);
+  append(kMap, "30 1 c\n");
+  EXPECT_EQ(look(file).taken, 7u);
+  ASSERT_EQ(batches_.size(), 3u);
+  EXPECT_EQ(batches_[0].earliest, 5u);
+  EXPECT_EQ(batches_[1].earliest, 5u);
+  EXPECT_GT(batches_[2].earliest, batches_[0].latest);
+  EXPECT_LE(batches_[2].earliest, batches_[1].latest);
+}
+
+TEST_F(JitFileTest, WhatComesAfterAPauseIsLater) {
+  JitFile file(Kind::kPerfMap, kMap, 0, 5);
+  append(kMap, "10 1 a\n");
+  EXPECT_EQ(look(file).taken, 7u);
+  EXPECT_EQ(look(file).taken, 0u);
+  append(kMap, "10 1 b\n");
   EXPECT_EQ(look(file).taken, 7u);
   ASSERT_EQ(batches_.size(), 2u);
   EXPECT_EQ(batches_[0].earliest, 5u);
-  EXPECT_GT(batches_[1].earliest, 5u);
-  EXPECT_LE(batches_[1].earliest, batches_[0].latest);
+  EXPECT_GT(batches_[1].earliest, batches_[0].latest);
 }
 
 TEST_F(JitFileTest, ALineThatDoesNotFitIsCut) {
