@@ -166,6 +166,7 @@ class ElfForTests {
     std::string content;
     bool is_code = false;
     uint64_t flags = 0;
+    uint32_t type = SHT_PROGBITS;
   };
 
   uint16_t machine = EM_X86_64;
@@ -190,7 +191,7 @@ class ElfForTests {
       const Section& section = sections[i];
       Elf64_Shdr header{};
       header.sh_name = static_cast<uint32_t>(names.size());
-      header.sh_type = SHT_PROGBITS;
+      header.sh_type = section.type;
       header.sh_flags = section.flags | (section.address != 0 ? SHF_ALLOC : 0) | (section.is_code ? SHF_EXECINSTR : 0);
       header.sh_addr = section.address;
       header.sh_offset = offset_of(i);

@@ -20,6 +20,8 @@ constexpr uint64_t kMostExpansion = 1100;
 DebugFrame::DebugFrame(const ElfFile& elf) {
   const auto* section = elf.section(".debug_frame");
   if (section == nullptr) return;
+  elf.need(section->content);
+  elf.need(section->compressed_content);
   const Bytes content =
       section->compressed_content.empty() ? section->content : decompress(elf, section->compressed_content);
   section_ = CfiSection(content, 0, CfiSection::Kind::kDebugFrame, elf.is_64bit());

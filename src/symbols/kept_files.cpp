@@ -19,8 +19,8 @@ void KeptFiles::add(const model::FileIdentity& identity, base::FileDescriptor fd
   if (state) by_place_.try_emplace(place_of(identity), Unmarked{std::move(fd), *state});
 }
 
-std::optional<base::FileContent> KeptFiles::open(const model::BuildId& build_id,
-                                                 const model::FileIdentity& identity) const {
+std::optional<RegularContent> KeptFiles::open(const model::BuildId& build_id,
+                                              const model::FileIdentity& identity) const {
   int fd = -1;
   if (!build_id.empty()) {
     const auto found = by_build_id_.find(build_id);
@@ -29,7 +29,7 @@ std::optional<base::FileContent> KeptFiles::open(const model::BuildId& build_id,
     if (state_of(found->second.fd.get()) == found->second.state) fd = found->second.fd.get();
   }
   if (fd < 0) return std::nullopt;
-  auto content = base::FileContent::from_descriptor(fd, "a file that ran");
+  auto content = content_of_regular(fd, "a file that ran");
   if (!content) return std::nullopt;
   return std::move(content).value();
 }
