@@ -66,6 +66,8 @@ Result<FileContent> FileContent::from_descriptor(int fd, const std::string& name
       content.bytes_ = Bytes(static_cast<const std::byte*>(mapping), size);
       return content;
     }
+    // As many mappings as there may be: to hold whole files in memory instead would only make it worse.
+    if (errno == ENOMEM) return system_error("cannot map", name, errno);
   }
   TEPHRA_TRY(content.owned_, read_to_end(fd, name, SIZE_MAX / 4));
   content.bytes_ = as_bytes(content.owned_);

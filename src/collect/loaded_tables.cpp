@@ -2,28 +2,33 @@
 
 namespace tephra::collect {
 
-uint32_t LoadedTables::take(const unwind::FrameTable& table) {
-  if (table.empty()) return 0;
-  const void* const key = table.blocks.data();
+uint32_t LoadedTables::take(const std::shared_ptr<const unwind::FrameTable>& table) {
+  if (table == nullptr || table->empty()) return 0;
+  const Key key{table->blocks.data(), table->rules.data()};
   auto found = tables_.find(key);
   if (found == tables_.end()) {
-    const uint64_t bytes = table.blocks.size_bytes() + table.rules.size_bytes();
-    if (!make_room(bytes)) {
+    const uint64_t bytes = table->blocks.size_bytes() + table->rules.size_bytes();
+    const uint32_t number = load(*table, bytes);
+    if (number == 0) {
       ++totals_.refused;
       return 0;
     }
-    const auto number = program_.add_table(table.blocks, table.rules);
-    if (!number) {
-      ++totals_.refused;
-      return 0;
-    }
-    found = tables_.emplace(key, Loaded{*number, bytes}).first;
-    by_number_.emplace(*number, key);
+    found = tables_.emplace(key, Loaded{table, number, bytes}).first;
+    by_number_.emplace(number, key);
     totals_.bytes += bytes;
     ++totals_.tables;
   }
   ++found->second.users;
   return found->second.number;
+}
+
+// The kernel has limits of its own, such as the number of tables, and says only that one was met.
+uint32_t LoadedTables::load(const unwind::FrameTable& table, uint64_t bytes) {
+  if (!make_room(bytes)) return 0;
+  do {
+    if (const auto number = program_.add_table(table.blocks, table.rules)) return *number;
+  } while (drop_longest_unused());
+  return 0;
 }
 
 void LoadedTables::give_back(uint32_t number) {
@@ -43,17 +48,22 @@ LoadedTables::Tables::iterator LoadedTables::longest_unused() {
   return oldest;
 }
 
+bool LoadedTables::drop_longest_unused() {
+  const auto oldest = longest_unused();
+  if (oldest == tables_.end()) return false;
+  program_.remove_table(oldest->second.number);
+  totals_.bytes -= oldest->second.bytes;
+  --totals_.tables;
+  ++totals_.dropped;
+  by_number_.erase(oldest->second.number);
+  tables_.erase(oldest);
+  return true;
+}
+
 bool LoadedTables::make_room(uint64_t bytes) {
   if (bytes > most_bytes_) return false;
   while (totals_.bytes + bytes > most_bytes_) {
-    const auto oldest = longest_unused();
-    if (oldest == tables_.end()) return false;
-    program_.remove_table(oldest->second.number);
-    totals_.bytes -= oldest->second.bytes;
-    --totals_.tables;
-    ++totals_.dropped;
-    by_number_.erase(oldest->second.number);
-    tables_.erase(oldest);
+    if (!drop_longest_unused()) return false;
   }
   return true;
 }

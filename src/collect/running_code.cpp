@@ -5,17 +5,15 @@
 #include "base/disk_cache.h"
 #include "collect/code_tables.h"
 #include "kernel/procfs.h"
-#include "symbols/file_finder.h"
-#include "unwind/table_store.h"
+#include "unwind/live_tables.h"
 
 namespace tephra::collect {
 namespace {
 
 struct Tables {
-  symbols::FileFinder files;
   base::DiskCache cache = base::DiskCache::of_user();
-  unwind::TableStore store{files, cache};
-  CodeTables of_mappings{store};
+  unwind::LiveTables of_files{cache};
+  CodeTables of_mappings{of_files};
 };
 
 }  // namespace
@@ -23,7 +21,9 @@ struct Tables {
 WalkedProcesses::Sources running_code() {
   auto tables = std::make_shared<Tables>();
   return {read_process_code,
-          [tables](pid_t pid, const CodeMapping& mapping) { return tables->of_mappings.find(pid, mapping); },
+          [tables](pid_t pid, pid_t tid, const CodeMapping& mapping) {
+            return tables->of_mappings.find(pid, tid, mapping);
+          },
           kernel::process_exists};
 }
 

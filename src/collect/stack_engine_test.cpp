@@ -39,7 +39,7 @@ struct Engine {
           return ProcessCode{
               1, 2, {{0x1000, 0x2000, uint64_t{0x1000} * looks, CodeMapping::Kind::kGenerated, 0, 0, 0, ""}}};
         },
-        [](pid_t, const CodeMapping&) { return WalkedProcesses::Answer{}; }, [](pid_t) { return true; }};
+        [](pid_t, pid_t, const CodeMapping&) { return WalkedProcesses::Answer{}; }, [](pid_t) { return true; }};
     engine = std::make_unique<StackEngine>(std::move(owned), std::move(sources));
   }
   void hear(const std::string& text) {

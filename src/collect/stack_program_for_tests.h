@@ -18,7 +18,7 @@ class FakeStackProgram : public kernel::StackProgram {
   }
   base::Result<uint32_t> add_table(std::span<const tephra_frame_block> blocks,
                                    std::span<const tephra_frame_rule>) override {
-    if (refuse_tables) return base::failed("no room");
+    if (refuse_tables || tables.size() >= most_tables) return base::failed("no room");
     tables.emplace(next_table, blocks.size());
     return next_table++;
   }
@@ -52,6 +52,7 @@ class FakeStackProgram : public kernel::StackProgram {
   std::map<pid_t, std::vector<tephra_walk_mapping>> processes;
   uint32_t next_table = 1;
   size_t most_processes = SIZE_MAX;
+  size_t most_tables = SIZE_MAX;
   size_t sets = 0;
   bool refuse_tables = false;
   bool dangling = false;  // a table was removed that a process refers to

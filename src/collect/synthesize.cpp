@@ -102,19 +102,27 @@ void Synthesizer::put_task(pid_t tid, const kernel::TaskStatus& task) {
 }
 
 void Synthesizer::put_maps(pid_t pid) {
-  const std::string text = kernel::maps_text(pid);
+  pid_t tid = pid;
+  std::string text = kernel::maps_text(pid);
+  if (text.empty()) {
+    // The first thread shows nothing once it has ended; others may go on.
+    for (const pid_t other : kernel::threads_of(pid)) {
+      text = kernel::maps_text(tid = other);
+      if (!text.empty()) break;
+    }
+  }
   for (std::string_view rest = text; !rest.empty();) {
     const size_t end = rest.find('\n');
     const auto map = kernel::parse_map_line(rest.substr(0, end));
     rest.remove_prefix(end == std::string_view::npos ? rest.size() : end + 1);
     if (!map) continue;
-    if (map->executable || (settings_.data_maps && map->readable && map->inode != 0)) put_map(pid, *map);
+    if (map->executable || (settings_.data_maps && map->readable && map->inode != 0)) put_map(pid, tid, *map);
   }
 }
 
-void Synthesizer::put_map(pid_t pid, const kernel::MemoryMap& map) {
+void Synthesizer::put_map(pid_t pid, pid_t tid, const kernel::MemoryMap& map) {
   const std::string_view name = map.path.empty() ? std::string_view("//anon") : map.path;
-  const model::BuildId id = identity(pid, map);
+  const model::BuildId id = identity(tid, map);
   std::string body;
   put(body, pid);
   put(body, pid);
@@ -144,14 +152,14 @@ void Synthesizer::put_map(pid_t pid, const kernel::MemoryMap& map) {
   put_record(PERF_RECORD_MMAP2, misc, body, pid, pid);
 }
 
-model::BuildId Synthesizer::identity(pid_t pid, const kernel::MemoryMap& map) {
+model::BuildId Synthesizer::identity(pid_t tid, const kernel::MemoryMap& map) {
   if (map.path == "[vdso]") return vdso_;
   if (map.inode == 0 || !map.path.starts_with('/')) return {};
   const auto key = std::pair(static_cast<uint64_t>(::makedev(map.major, map.minor)), map.inode);
   if (const auto known = by_inode_.find(key); known != by_inode_.end()) return known->second;
   model::BuildId id;
-  const auto file = open_mapped_file(pid, map.start, map.end, map.inode, map.path);
-  if (file) id = build_id_of_file(file->fd.get());
+  const auto file = open_mapped_file(tid, map.start, map.end, map.inode, map.path);
+  if (file) id = build_id_of_file(file->get());
   by_inode_.emplace(key, id);
   return id;
 }

@@ -53,8 +53,8 @@ class Synthesizer {
   void put_record(uint32_t type, uint16_t misc, std::string_view body, pid_t pid, pid_t tid);
   void put_task(pid_t tid, const kernel::TaskStatus& task);
   void put_maps(pid_t pid);
-  void put_map(pid_t pid, const kernel::MemoryMap& map);
-  model::BuildId identity(pid_t pid, const kernel::MemoryMap& map);
+  void put_map(pid_t pid, pid_t tid, const kernel::MemoryMap& map);
+  model::BuildId identity(pid_t tid, const kernel::MemoryMap& map);
   base::Status flush_when_full();
 
   Settings settings_;

@@ -7,6 +7,7 @@
 #include <set>
 #include <string_view>
 
+#include "base/file_copy.h"
 #include "base/names.h"
 #include "collect/mapped_file.h"
 #include "collect/process_code.h"
@@ -27,8 +28,9 @@ bool is_leaf_library(const std::string& path) {
 }
 
 void add_file(int fd, const std::string& path, TargetFrames& frames) {
-  const auto content = base::FileContent::from_descriptor(fd, path);
+  const auto content = base::FileCopy::of(fd);
   if (!content) return;
+  content->need_all();
   const auto elf = objects::ElfFile::parse(content->bytes());
   if (!elf) return;
   const objects::CallFrames rules(*elf);
@@ -66,7 +68,7 @@ void add_process(pid_t pid, std::set<uint64_t>& seen, TargetFrames& frames) {
     if (each.kind != CodeMapping::Kind::kFile || is_leaf_library(each.path) || seen.size() >= kMostFiles) continue;
     if (!seen.insert(each.inode).second) continue;
     const auto file = open_mapped_file(pid, each.start, each.end, each.inode, each.path);
-    if (file) add_file(file->fd.get(), each.path, frames);
+    if (file) add_file(file->get(), each.path, frames);
   }
 }
 

@@ -28,7 +28,7 @@ void WalkedProcesses::learn(pid_t pid, pid_t tid) {
   const bool same_code = before != known_.end() && before->second.code == *code;
   if (same_code && before->second.whole) return;
   Known known{std::move(*code), {}, {}, true, ++sets_};
-  list(pid, known);
+  list(pid, tid, known);
   // Told again, the program would ask again at once for what is still not there.
   if (same_code && same(before->second.listed, known.listed)) return give_back_tables(known);
   while (!program_.set_process(pid, known.code.start_stack, known.code.start_code, known.listed)) {
@@ -44,18 +44,19 @@ void WalkedProcesses::learn(pid_t pid, pid_t tid) {
   now = std::move(known);
 }
 
-void WalkedProcesses::list(pid_t pid, Known& process) {
+void WalkedProcesses::list(pid_t pid, pid_t tid, Known& process) {
   for (const CodeMapping& each : process.code.mappings) {
-    const Answer answer = sources_.table(pid, each);
+    const Answer answer = sources_.table(pid, tid, each);
     const bool has_rows = answer.table != nullptr && !answer.table->empty();
-    const uint32_t table = has_rows ? tables_.take(*answer.table) : 0;
+    const uint32_t table = has_rows ? tables_.take(answer.table) : 0;
     if (table != 0) process.tables.push_back(table);
+    uint32_t flags = answer.no_file ? TEPHRA_MAPPING_NO_FILE : 0;
     if (has_rows && table == 0) {
-      // No room for its rows. Left out, samples there are left to perf, which copies the stack: slower, not wrong.
+      // Samples there are left to perf, which copies the stack: slower, not wrong.
       process.whole = false;
-      continue;
+      flags = TEPHRA_MAPPING_NO_ROOM;
     }
-    process.listed.push_back({each.start, each.end, each.offset, table, answer.no_file ? TEPHRA_MAPPING_NO_FILE : 0U});
+    process.listed.push_back({each.start, each.end, each.offset, table, flags});
   }
 }
 

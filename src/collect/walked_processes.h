@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <memory>
 #include <optional>
 #include <vector>
 
@@ -20,13 +21,13 @@ class WalkedProcesses {
  public:
   // The call-frame table of a mapping of a process.
   struct Answer {
-    const unwind::FrameTable* table = nullptr;  // null: there is none
-    bool no_file = false;                       // because the file is not at hand
+    std::shared_ptr<const unwind::FrameTable> table;  // null: there is none
+    bool no_file = false;                             // because the file is not at hand
   };
   // Where facts come from; tests have others.
   struct Sources {
     std::function<std::optional<ProcessCode>(pid_t pid, pid_t tid)> code;
-    std::function<Answer(pid_t pid, const CodeMapping& mapping)> table;
+    std::function<Answer(pid_t pid, pid_t tid, const CodeMapping& mapping)> table;
     std::function<bool(pid_t pid)> exists;
   };
 
@@ -60,7 +61,7 @@ class WalkedProcesses {
   };
 
   void learn(pid_t pid, pid_t tid);
-  void list(pid_t pid, Known& process);
+  void list(pid_t pid, pid_t tid, Known& process);
   void give_back_tables(Known& process);
   bool forget_oldest(pid_t but);
 

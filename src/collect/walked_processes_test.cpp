@@ -32,10 +32,10 @@ class WalkedProcessesTest : public testing::Test {
                               const auto found = machine.find(pid);
                               return found == machine.end() ? std::nullopt : std::optional(found->second);
                             },
-                            [this](pid_t, const CodeMapping& each) -> WalkedProcesses::Answer {
+                            [this](pid_t, pid_t, const CodeMapping& each) -> WalkedProcesses::Answer {
                               const auto found = files.find(each.path);
                               if (found == files.end()) return {nullptr, each.kind == CodeMapping::Kind::kFile};
-                              return {&found->second.table, false};
+                              return {{std::shared_ptr<void>(), &found->second.table}, false};
                             },
                             [this](pid_t pid) { return machine.contains(pid); }});
   }
@@ -113,12 +113,14 @@ TEST_F(WalkedProcessesTest, LeavesOutWhatThereIsNoRoomForAndTriesAgain) {
   machine[2] = {1, 2, {mapping(0x1000, "/b"), mapping(0x8000, "/none")}};
   all.wanted(1, 1);
   all.wanted(2, 2);
-  ASSERT_EQ(program.processes[2].size(), 1u);
-  EXPECT_EQ(program.processes[2][0].start, 0x8000u);
+  ASSERT_EQ(program.processes[2].size(), 2u);
+  EXPECT_EQ(program.processes[2][0].table, 0u);
+  EXPECT_EQ(program.processes[2][0].flags, unsigned{TEPHRA_MAPPING_NO_ROOM});
   EXPECT_GT(all.totals().tables.refused, 0u);
   all.ended(1);
   all.wanted(2, 2);
-  EXPECT_EQ(program.processes[2].size(), 2u);
+  EXPECT_NE(program.processes[2][0].table, 0u);
+  EXPECT_EQ(program.processes[2][0].flags, 0u);
 }
 
 TEST_F(WalkedProcessesTest, ForgetsTheOldestProcessForANewOne) {

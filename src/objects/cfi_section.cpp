@@ -174,7 +174,9 @@ std::optional<EhFrameHeader> read_eh_frame_header(const ElfFile& elf) {
   std::optional<EhFrameHeader> found;
   for (const auto& segment : elf.segments()) {
     if (segment.type != PT_GNU_EH_FRAME) continue;
-    ByteReader reader(elf.bytes_at(segment.address));
+    const Bytes content = elf.bytes_at(segment.address);
+    elf.need(content.first(std::min<uint64_t>(content.size(), segment.file_size)));
+    ByteReader reader(content);
     const uint8_t version = reader.u8();
     const uint8_t start_encoding = reader.u8();
     const uint8_t count_encoding = reader.u8();
@@ -196,11 +198,13 @@ CfiSection eh_frame_of(const ElfFile& elf) {
   const auto header = read_eh_frame_header(elf);
   const uint64_t data_base = header ? header->address : 0;
   if (const auto* section = elf.section(".eh_frame"); section != nullptr && !section->content.empty()) {
+    elf.need(section->content);
     return {section->content, section->address, CfiSection::Kind::kEhFrame, elf.is_64bit(), data_base};
   }
   if (!header) return {};
-  return {elf.bytes_at(header->eh_frame), header->eh_frame, CfiSection::Kind::kEhFrame, elf.is_64bit(), data_base,
-          CfiSection::End::kAtZero};
+  const Bytes content = elf.bytes_at(header->eh_frame);
+  elf.need(content);
+  return {content, header->eh_frame, CfiSection::Kind::kEhFrame, elf.is_64bit(), data_base, CfiSection::End::kAtZero};
 }
 
 }  // namespace tephra::objects

@@ -13,6 +13,8 @@ DebugFrame::DebugFrame(const ElfFile& elf) {
   const auto* section = elf.section(".debug_frame");
   if (section == nullptr) section = elf.section(".zdebug_frame");
   if (section == nullptr) return;
+  elf.need(section->content);
+  elf.need(section->compressed_content);
   const bool compressed = !section->compressed_content.empty() || section->name.starts_with(".z");
   const base::Bytes content = compressed ? unpack(*section, elf.is_64bit()) : section->content;
   section_ = CfiSection(content, 0, CfiSection::Kind::kDebugFrame, elf.is_64bit());

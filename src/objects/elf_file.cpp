@@ -51,13 +51,15 @@ std::string_view text_at(Bytes strings, uint64_t offset) {
 
 }  // namespace
 
-base::Result<ElfFile> ElfFile::parse(Bytes file) {
+base::Result<ElfFile> ElfFile::parse(Bytes file, Need need) {
+  if (need) need(0, sizeof(Elf64_Ehdr));
   const auto refuse = [](const char* why) { return base::failed("cannot read the ELF file", {}, why); };
   if (file.size() < EI_NIDENT || base::as_text(file.first(SELFMAG)) != ELFMAG) return refuse("it is not an ELF file");
   const auto identity = [&](int index) { return static_cast<unsigned char>(file[index]); };
   if (identity(EI_DATA) != kHostOrder) return refuse("it has another byte order");
   ElfFile elf;
   elf.file_ = file;
+  elf.need_ = std::move(need);
   elf.is_64bit_ = identity(EI_CLASS) == ELFCLASS64;
   const auto header = elf.is_64bit_ ? read_header<Elf64_Ehdr>(file) : read_header<Elf32_Ehdr>(file);
   if (!header) return refuse("it ends inside its header");
@@ -75,9 +77,14 @@ Bytes ElfFile::part(uint64_t offset, uint64_t size) const {
   return file_.subspan(offset, std::min<uint64_t>(size, file_.size() - offset));
 }
 
+void ElfFile::need(Bytes part) const {
+  if (need_ && !part.empty()) need_(static_cast<uint64_t>(part.data() - file_.data()), part.size());
+}
+
 void ElfFile::read_segments(uint64_t table, uint64_t entry_size, uint64_t count) {
   const size_t expected = is_64bit_ ? sizeof(Elf64_Phdr) : sizeof(Elf32_Phdr);
   if (entry_size < expected) return;
+  need(part(table, count * entry_size));
   for (uint64_t i = 0; i < count; ++i) {
     const Bytes entry = part(table + i * entry_size, expected);
     if (entry.size() < expected) return;
@@ -107,12 +114,14 @@ void ElfFile::read_sections(uint64_t table, uint64_t entry_size, uint64_t count,
   if (table == 0 || entry_size < expected) return;
   const Bytes first = part(table, expected);
   if (first.size() < expected) return;
+  need(first);
   // Numbers that do not fit the header are kept in the first section.
   const Section zero = read_section(first);
   if (count == 0) count = zero.size;
   if (names_index == SHN_XINDEX) names_index = zero.link;
   std::vector<uint32_t> names;
   count = std::min(count, kMostSections);
+  need(part(table, count * entry_size));
   for (uint64_t i = 0; i < count; ++i) {
     const Bytes entry = part(table + i * entry_size, expected);
     if (entry.size() < expected) break;
@@ -121,6 +130,7 @@ void ElfFile::read_sections(uint64_t table, uint64_t entry_size, uint64_t count,
   }
   if (names_index >= sections_.size()) return;
   const Bytes strings = sections_[names_index].content;
+  need(strings);
   for (size_t i = 0; i < sections_.size(); ++i) sections_[i].name = text_at(strings, names[i]);
 }
 
@@ -150,18 +160,22 @@ void ElfFile::find_build_id() {
   // Sections first: a debug-only file keeps its segment table but not the bytes that it points to.
   for (const Section& section : sections_) {
     if (section.type != SHT_NOTE || !build_id_.empty()) continue;
+    need(section.content);
     build_id_ = find_build_id_note(section.content);
   }
   if (!sections_.empty()) return;
   for (const Segment& segment : segments_) {
     if (segment.type != PT_NOTE || !build_id_.empty()) continue;
-    build_id_ = find_build_id_note(part(segment.offset, segment.file_size));
+    const Bytes notes = part(segment.offset, segment.file_size);
+    need(notes);
+    build_id_ = find_build_id_note(notes);
   }
 }
 
 std::optional<ElfFile::DebugLink> ElfFile::debug_link() const {
   const Section* link = section(".gnu_debuglink");
   if (link == nullptr) return std::nullopt;
+  need(link->content);
   ByteReader reader(link->content);
   const std::string_view name = reader.c_string();
   reader.skip((4 - reader.position() % 4) % 4);
@@ -174,6 +188,7 @@ std::optional<ElfFile::DebugLink> ElfFile::debug_link() const {
 std::optional<ElfFile::AlternateLink> ElfFile::alternate_link() const {
   const Section* link = section(".gnu_debugaltlink");
   if (link == nullptr) return std::nullopt;
+  need(link->content);
   ByteReader reader(link->content);
   const std::string_view name = reader.c_string();
   const Bytes build_id = reader.bytes(reader.remaining());

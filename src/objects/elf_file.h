@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string_view>
 #include <vector>
@@ -45,7 +46,15 @@ class ElfFile {
     base::Bytes build_id;
   };
 
-  static base::Result<ElfFile> parse(base::Bytes file);
+  // Fills in a part of a file that is read piece by piece (base::FileCopy).
+  using Need = std::function<void(uint64_t offset, uint64_t size)>;
+
+  // With `need`, nothing of the file is there before it was asked for: the headers, their names and the build id are,
+  // by this; all else is to be asked for by need() before it is looked at.
+  static base::Result<ElfFile> parse(base::Bytes file, Need need = {});
+
+  // Makes sure that a part of the file is there: of a section's content, or of bytes_at().
+  void need(base::Bytes part) const;
 
   bool is_64bit() const { return is_64bit_; }
   uint16_t machine() const { return machine_; }
@@ -77,6 +86,7 @@ class ElfFile {
   base::Bytes part(uint64_t offset, uint64_t size) const;
 
   base::Bytes file_;
+  Need need_;
   bool is_64bit_ = true;
   uint16_t machine_ = 0;
   uint16_t type_ = 0;

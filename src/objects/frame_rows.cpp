@@ -155,6 +155,7 @@ class RowMaker {
     constexpr uint64_t kLongest = 64;
     const Bytes code = elf_.bytes_at(function.begin);
     const uint64_t size = std::min<uint64_t>({code.size(), function.end - function.begin, kLongest});
+    elf_.need(code.first(size));
     return is_signal_return(code.first(size), elf_.machine());
   }
 

@@ -57,6 +57,7 @@ void add_signal_returns(const ElfFile& elf, const FramePieces& pieces, std::vect
     if (!address) continue;
     const Bytes code = elf.bytes_at(*address);
     const uint64_t size = std::min<uint64_t>({gap.to - gap.from, code.size(), left});
+    elf.need(code.first(size));
     find_signal_returns(code.first(size), gap.from, elf.machine(), found);
     left -= size;
   }
@@ -115,6 +116,7 @@ void add_linkage_stubs(const ElfFile& elf, const FramePieces& pieces, std::vecto
     if (!is_linkage || section.type != SHT_PROGBITS || (section.flags & SHF_EXECINSTR) == 0) continue;
     const auto offset = pieces.offset_of(section.address);
     if (!offset || section.content.empty() || pieces.find(*offset) != nullptr) continue;
+    elf.need(section.content);
     if (elf.machine() == EM_X86_64) {
       add_x86_stubs(section.content, *offset, found);
     } else {
@@ -145,7 +147,11 @@ bool looks_like_entry(Bytes code, uint16_t machine) {
 
 void add_entry(const ElfFile& elf, FramePieces& pieces, std::vector<Ruled>& found) {
   const auto offset = elf.entry() == 0 ? std::nullopt : pieces.offset_of(elf.entry());
-  if (!offset || !(is_program(elf) || looks_like_entry(elf.bytes_at(elf.entry()), elf.machine()))) return;
+  if (!offset) return;
+  Bytes code = elf.bytes_at(elf.entry());
+  code = code.first(std::min<uint64_t>(code.size(), kLongestEntry));
+  elf.need(code);
+  if (!is_program(elf) && !looks_like_entry(code, elf.machine())) return;
   const tephra_frame_rule rule = plain_rule(TEPHRA_CFA_OUTERMOST);
   if (pieces.find(*offset) != nullptr) {
     pieces.replace_rule(*offset, rule);

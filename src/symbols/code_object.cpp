@@ -101,7 +101,8 @@ void CodeObject::open_debug_info() {
   }
   std::vector<const ElfFile*> pointers;
   for (const ElfFile& other : others) pointers.push_back(&other);
-  source_cache_.emplace(cache_, elf_, elf, pointers);
+  const bool trusted = file_.trusted && (own || debug_file_.trusted);
+  source_cache_.emplace(cache_, elf_, elf, pointers, trusted);
   debug_info_ = objects::DebugInfo::open(image, source_cache_->stored(), debug_parts_ ? &*debug_parts_ : nullptr);
 }
 

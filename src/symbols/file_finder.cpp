@@ -53,8 +53,9 @@ bool is_proven(base::Bytes file, const model::BuildId& build_id) {
 
 FileFinder::Found not_found(Reason reason) { return {nullptr, {}, reason}; }
 
-FileFinder::Found found(FileContent content, std::string path) {
-  return {std::make_shared<const FileContent>(std::move(content)), std::move(path), {}};
+FileFinder::Found found(RegularContent content, std::string path) {
+  const bool trusted = is_trusted_owner(content.owner);
+  return {std::make_shared<const FileContent>(std::move(content)), std::move(path), {}, false, trusted};
 }
 
 std::string folder_of(const std::string& path) { return path.substr(0, path.rfind('/') + 1); }
@@ -178,7 +179,7 @@ struct FileFinder::State {
   }
 
   // The file at `path` if it has the build id. Sets `refused` where there is another.
-  std::optional<FileContent> with_build_id(const std::string& path, Bytes wanted, bool& refused) {
+  std::optional<RegularContent> with_build_id(const std::string& path, Bytes wanted, bool& refused) {
     if (path.empty()) return std::nullopt;
     Refusal refusal{};
     auto content = open_regular(path, &refusal);
@@ -202,7 +203,7 @@ struct FileFinder::State {
   }
 
   // What a server sends is believed no more than what is on disk.
-  std::optional<FileContent> fetch(Debuginfod::Kind kind, Bytes build_id, const std::string& path, Found& at) {
+  std::optional<RegularContent> fetch(Debuginfod::Kind kind, Bytes build_id, const std::string& path, Found& at) {
     if (!servers || build_id.size() < 2) return std::nullopt;
     std::unique_lock lock(fetch_mutex);
     fetching = name_of(path);

@@ -59,6 +59,7 @@ class FileFinder {
     std::string path;                                  // where it was found
     model::Reason why_not{};                           // when it was not found
     bool kept = false;                                 // one of FinderOptions::kept: it is the file that ran
+    bool trusted = false;                              // written by this user or root: may be remembered by build id
   };
   // The file that ran.
   Found find_code(const WantedFile& file);

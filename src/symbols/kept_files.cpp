@@ -21,8 +21,8 @@ void KeptFiles::add(const model::FileIdentity& identity, base::FileDescriptor fd
   if (state) by_place_.try_emplace(place_of(identity), Unmarked{std::move(fd), *state});
 }
 
-std::optional<base::FileContent> KeptFiles::open(const model::BuildId& build_id,
-                                                 const model::FileIdentity& identity) const {
+std::optional<RegularContent> KeptFiles::open(const model::BuildId& build_id,
+                                              const model::FileIdentity& identity) const {
   int fd = -1;
   if (!build_id.empty()) {
     const auto found = by_build_id_.find(build_id);

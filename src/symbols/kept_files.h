@@ -6,6 +6,7 @@
 
 #include "base/file.h"
 #include "model/profile.h"
+#include "symbols/regular_file.h"
 
 namespace tephra::symbols {
 
@@ -23,7 +24,7 @@ class KeptFiles {
 
   // The content of the file that ran; nothing when it was not kept, or was written to since. One with a build id is
   // still to be compared with it: what was written over has another.
-  std::optional<base::FileContent> open(const model::BuildId& build_id, const model::FileIdentity& identity) const;
+  std::optional<RegularContent> open(const model::BuildId& build_id, const model::FileIdentity& identity) const;
 
   bool contains(const model::BuildId& build_id) const { return by_build_id_.contains(build_id); }
   bool contains(const model::FileIdentity& identity) const { return by_place_.contains(place_of(identity)); }

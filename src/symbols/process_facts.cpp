@@ -87,7 +87,7 @@ bool is_file(const std::string& path, uint64_t inode) {
 
 // The file that is mapped: as the kernel holds it where we may ask for that, else by its path in the process's own
 // view of the file system.
-base::Result<base::FileContent> open_mapped(pid_t pid, const CodeMapping& mapping, const std::string& path) {
+base::Result<RegularContent> open_mapped(pid_t pid, const CodeMapping& mapping, const std::string& path) {
   const auto& map = mapping.first;
   auto held = open_regular(fmt::format("/proc/{}/map_files/{:x}-{:x}", pid, map.start, map.end));
   if (held) return held;

@@ -1,16 +1,18 @@
 #include "symbols/regular_file.h"
 
-#include <fcntl.h>
 #include <linux/magic.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/vfs.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <cerrno>
 
 #include <fmt/format.h>
+
+#include "base/located_file.h"
 
 namespace tephra::symbols {
 namespace {
@@ -66,7 +68,7 @@ base::Error error_of(Refusal refusal, const std::string& name, const struct stat
 
 }  // namespace
 
-base::Result<base::FileContent> content_of_regular(int fd, const std::string& name, Refusal* refusal) {
+base::Result<RegularContent> content_of_regular(int fd, const std::string& name, Refusal* refusal) {
   Refusal ignored{};
   Refusal& why = refusal != nullptr ? *refusal : ignored;
   why = Refusal::kNone;
@@ -75,14 +77,15 @@ base::Result<base::FileContent> content_of_regular(int fd, const std::string& na
   why = judge(fd, info);
   if (why == Refusal::kNone && !can_be_mapped(fd)) why = Refusal::kCannotBeMapped;
   if (why != Refusal::kNone) return error_of(why, name, info);
-  return base::FileContent::from_descriptor(fd, name);
+  TEPHRA_TRY(base::FileContent content, base::FileContent::from_descriptor(fd, name));
+  return RegularContent(std::move(content), info.st_uid);
 }
 
-base::Result<base::FileContent> open_regular(const std::string& path, Refusal* refusal) {
+base::Result<RegularContent> open_regular(const std::string& path, Refusal* refusal) {
   // Merely opening a device can do something (a watchdog starts), so what is there is looked at first. The second open
   // is of the same file, whatever the path leads to by then.
   if (refusal != nullptr) *refusal = Refusal::kNone;
-  const base::FileDescriptor place(::open(path.c_str(), O_PATH | O_CLOEXEC));
+  const base::FileDescriptor place = base::locate(path);
   if (!place) return base::system_error("cannot open", path, errno);
   struct stat info {};
   if (::fstat(place.get(), &info) != 0) return base::system_error("cannot open", path, errno);
@@ -91,10 +94,11 @@ base::Result<base::FileContent> open_regular(const std::string& path, Refusal* r
     if (refusal != nullptr) *refusal = why;
     return error_of(why, path, info);
   }
-  const base::FileDescriptor fd(
-      ::open(fmt::format("/proc/self/fd/{}", place.get()).c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
+  const base::FileDescriptor fd = base::open_located(place);
   if (!fd) return base::system_error("cannot open", path, errno);
   return content_of_regular(fd.get(), path, refusal);
 }
+
+bool is_trusted_owner(uid_t owner) { return owner == 0 || owner == ::geteuid(); }
 
 }  // namespace tephra::symbols

@@ -30,8 +30,8 @@ uint64_t fingerprint(const ElfFile& elf, uint64_t seed) {
 }  // namespace
 
 SourceCache::SourceCache(base::DiskCache cache, const ElfFile& code, const ElfFile& with_debug_info,
-                         const std::vector<const ElfFile*>& others)
-    : cache_(std::move(cache)) {
+                         const std::vector<const ElfFile*>& others, bool may_store)
+    : cache_(std::move(cache)), may_store_(may_store) {
   if (code.build_id().empty()) return;
   uint64_t hash = fingerprint(with_debug_info, 1);
   for (const ElfFile* other : others) hash = fingerprint(*other, hash);
@@ -45,7 +45,7 @@ base::Bytes SourceCache::stored() {
 }
 
 void SourceCache::store(base::Bytes index) const {
-  if (key_.empty() || index.empty() || index.size() > kLimit / 4) return;
+  if (key_.empty() || !may_store_ || index.empty() || index.size() > kLimit / 4) return;
   // A cache that cannot be written costs time, nothing else.
   (void)cache_.store(kKind, key_, objects::DebugIndex::kVersion, index, kLimit);
 }

@@ -19,9 +19,10 @@ class SourceCache {
   static constexpr uint64_t kLimit = uint64_t{2} << 30;
 
   // `with_debug_info` holds the debug information of `code`; it may be the same file. `others` are files that it refers
-  // to.
+  // to. `may_store`: all of them were written by somebody whom this user trusts; others are read anew each time, since
+  // they can be made to look like any file.
   SourceCache(base::DiskCache cache, const objects::ElfFile& code, const objects::ElfFile& with_debug_info,
-              const std::vector<const objects::ElfFile*>& others = {});
+              const std::vector<const objects::ElfFile*>& others, bool may_store);
 
   // What was stored; empty when there is nothing. Valid as long as the object lives and has not stored anything.
   base::Bytes stored();
@@ -30,6 +31,7 @@ class SourceCache {
  private:
   base::DiskCache cache_;
   std::string key_;  // empty: nothing is kept
+  bool may_store_;
   std::optional<base::DiskCache::Entry> entry_;
 };
 

@@ -14,7 +14,8 @@ struct Header {
   uint64_t unsupported_rows = 0;
   uint32_t blocks = 0;
   uint32_t rules = 0;
-  char padding[40]{};
+  TableOrigin origin;
+  char padding[24]{};
 };
 static_assert(sizeof(Header) == 64);
 constexpr uint32_t kMostRules = 1 << 16;
@@ -77,11 +78,13 @@ std::optional<CompiledTable> CompiledTable::from_cache(base::DiskCache::Entry en
   if (!table) return std::nullopt;
   CompiledTable compiled(std::move(entry));
   compiled.table_ = *table;
+  compiled.origin_ = base::load<Header>(compiled.entry_->bytes().data()).origin;
   return compiled;
 }
 
-std::string CompiledTable::cache_content() const {
+std::string CompiledTable::cache_content(const TableOrigin& origin) const {
   Header header;
+  header.origin = origin;
   header.rows = table_.rows;
   header.unsupported_rows = table_.unsupported_rows;
   header.blocks = static_cast<uint32_t>(table_.blocks.size());

@@ -9,6 +9,7 @@
 #include "objects/elf_file.h"
 #include "objects/frame_rows.h"
 #include "unwind/frame_table.h"
+#include "unwind/table_origin.h"
 
 namespace tephra::unwind {
 
@@ -16,7 +17,7 @@ namespace tephra::unwind {
 // it is mapped.
 class CompiledTable {
  public:
-  static constexpr uint32_t kVersion = 2;
+  static constexpr uint32_t kVersion = 3;
 
   explicit CompiledTable(objects::FrameRows rows);
   // Nothing where the content is not that of a table: cut, or by others. Every place that a search may go to is inside.
@@ -28,7 +29,9 @@ class CompiledTable {
 
   const FrameTable& table() const { return table_; }
   // What from_cache reads.
-  std::string cache_content() const;
+  std::string cache_content(const TableOrigin& origin) const;
+  // What a table of the cache was made from.
+  const TableOrigin& origin() const { return origin_; }
 
  private:
   explicit CompiledTable(base::DiskCache::Entry entry) : entry_(std::move(entry)) {}
@@ -37,6 +40,7 @@ class CompiledTable {
   std::vector<uint32_t> block_starts_;
   std::optional<base::DiskCache::Entry> entry_;
   FrameTable table_;
+  TableOrigin origin_;
 };
 
 // The table in the bytes of a cache entry, which must begin at a multiple of 64 bytes; nothing where there is none.

@@ -71,7 +71,7 @@ TEST(FrameTable, CacheContentIsReadBack) {
   const CompiledTable libc = compiled(path);
   const Folder folder;
   const base::DiskCache cache(folder.path());
-  const std::string content = libc.cache_content();
+  const std::string content = libc.cache_content({});
   ASSERT_TRUE(cache.store("frames", "abcd", CompiledTable::kVersion, base::as_bytes(content)).ok());
   auto entry = cache.find("frames", "abcd", CompiledTable::kVersion);
   ASSERT_TRUE(entry);
@@ -79,7 +79,7 @@ TEST(FrameTable, CacheContentIsReadBack) {
   ASSERT_TRUE(loaded);
   EXPECT_EQ(loaded->table().rows, libc.table().rows);
   EXPECT_EQ(loaded->table().unsupported_rows, libc.table().unsupported_rows);
-  EXPECT_EQ(loaded->cache_content(), content);
+  EXPECT_EQ(loaded->cache_content({}), content);
 }
 
 TEST(FrameTable, ForeignContentIsRefused) {
@@ -90,7 +90,7 @@ TEST(FrameTable, ForeignContentIsRefused) {
   elf.sections.push_back({".eh_frame", 0x500000, frames.bytes()});
   const std::string bytes = elf.bytes();
   const CompiledTable table(objects::build_frame_rows(*ElfFile::parse(base::as_bytes(bytes))));
-  const std::string content = table.cache_content();
+  const std::string content = table.cache_content({});
   ASSERT_TRUE(view_table(base::as_bytes(content)));
   for (size_t size = 0; size < content.size(); ++size) {
     EXPECT_FALSE(view_table(base::as_bytes(content).first(size))) << size;

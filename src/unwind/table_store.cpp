@@ -10,26 +10,15 @@
 #include "objects/frame_rows.h"
 #include "symbols/vdso.h"
 #include "unwind/compiled_table.h"
+#include "unwind/table_cache.h"
 
 namespace tephra::unwind {
 namespace {
 
 using objects::ElfFile;
 
-constexpr std::string_view kKind = "frames";
-// Shorter build ids were given by hand and need not tell files apart.
-constexpr size_t kShortestKey = 8;
-
-// The key of a build id in the cache; records pad build ids with zeros. Empty where it does not identify a file.
-std::string key_of(base::Bytes build_id) {
-  const model::BuildId shortened(build_id);
-  base::Bytes bytes = shortened.bytes();
-  while (!bytes.empty() && bytes.back() == std::byte{0}) bytes = bytes.first(bytes.size() - 1);
-  return bytes.size() < kShortestKey ? std::string() : model::BuildId(bytes).hex();
-}
-
 std::string key_of(const symbols::WantedFile& file) {
-  const std::string build_id = key_of(file.build_id.bytes());
+  const std::string build_id = TableCache::key_of(file.build_id.bytes());
   if (!build_id.empty()) return build_id;
   const auto& id = file.identity;
   return file.path + '\0' + file.build_id.hex() + '\0' + std::to_string(id.device) + ' ' + std::to_string(id.inode) +
@@ -47,7 +36,7 @@ struct TableStore::State {
   };
 
   symbols::FileFinder& files;
-  const base::DiskCache& cache;
+  TableCache cache;
   mutable std::mutex mutex;
   std::map<std::string, std::unique_ptr<Slot>> slots;
   Totals totals;
@@ -67,28 +56,19 @@ struct TableStore::State {
     totals.rows += slot.table->rows;
   }
 
-  bool load(Slot& slot, const std::string& build_id) {
-    if (build_id.empty()) return false;
-    auto entry = cache.find(kKind, build_id, CompiledTable::kVersion);
-    auto table = entry ? CompiledTable::from_cache(std::move(*entry)) : std::nullopt;
+  bool keep_if(Slot& slot, std::optional<CompiledTable> table) {
     if (!table) return false;
     keep(slot, std::move(*table));
     return true;
   }
 
-  void compile(Slot& slot, const ElfFile& elf, const symbols::WantedFile* file) {
+  void compile(Slot& slot, const ElfFile& elf, const symbols::WantedFile& file, bool trusted) {
     const auto begin = std::chrono::steady_clock::now();
     objects::FrameRows rows = objects::build_frame_rows(elf);
-    if (file != nullptr && lacks_call_frames(rows)) add_debug_file(rows, elf, *file);
+    if (lacks_call_frames(rows)) add_debug_file(rows, elf, file);
     CompiledTable table(std::move(rows));
     const std::chrono::duration<double> spent = std::chrono::steady_clock::now() - begin;
-    const std::string key = key_of(elf.build_id());
-    // One without rows is made as fast as it is found, and a debug file may appear.
-    if (!key.empty() && !table.table().empty()) {
-      const std::string content = table.cache_content();
-      // Without a cache the next run compiles again.
-      static_cast<void>(cache.store(kKind, key, CompiledTable::kVersion, base::as_bytes(content)));
-    }
+    if (trusted) cache.store(elf, table);
     keep(slot, std::move(table));
     const std::lock_guard lock(mutex);
     ++totals.compiled;
@@ -103,23 +83,23 @@ struct TableStore::State {
   }
 
   void make(Slot& slot, const symbols::WantedFile& file) {
-    const std::string wanted = key_of(file.build_id.bytes());
-    if (load(slot, wanted)) return;
+    const std::string wanted = TableCache::key_of(file.build_id.bytes());
     const auto code = files.find_code(file);
-    if (!code.content) return;
-    const auto elf = ElfFile::parse(code.content->bytes());
-    if (!elf) return;
-    const std::string own = key_of(elf->build_id());
-    if (wanted.empty() && !own.empty()) {
-      // The build id shows only now; the table may be known by it.
-      Slot& known = slot_of(own);
-      std::call_once(known.made, [&] {
-        if (!load(known, own)) compile(known, *elf, &file);
-      });
-      slot.table = known.table;
+    const auto elf = code.content ? ElfFile::parse(code.content->bytes()) : base::failed("there is no file");
+    if (!elf) {
+      // It may be gone, and have been here before.
+      keep_if(slot, cache.find_unseen(file.build_id.bytes()));
       return;
     }
-    compile(slot, *elf, &file);
+    const auto load_or_compile = [&](Slot& to) {
+      if (!keep_if(to, cache.find(*elf))) compile(to, *elf, file, code.trusted);
+    };
+    const std::string own = TableCache::key_of(elf->build_id());
+    if (!wanted.empty() || own.empty()) return load_or_compile(slot);
+    // The build id shows only now; the table may be known by it.
+    Slot& known = slot_of(own);
+    std::call_once(known.made, [&] { load_or_compile(known); });
+    slot.table = known.table;
   }
 
   void make_vdso(Slot& slot, const model::BuildId& build_id) {
@@ -131,7 +111,7 @@ struct TableStore::State {
 };
 
 TableStore::TableStore(symbols::FileFinder& files, const base::DiskCache& cache)
-    : state_(new State{files, cache, {}, {}, {}}) {}
+    : state_(new State{files, TableCache(cache), {}, {}, {}}) {}
 TableStore::~TableStore() = default;
 
 const FrameTable* TableStore::find(const symbols::WantedFile& file) {

@@ -1,6 +1,7 @@
 """Live tests of stacks that are walked in the kernel by call-frame tables (--call-graph bpf and auto)."""
 
 import collections
+import json
 import os
 import re
 import shutil
@@ -16,6 +17,106 @@ from walks import Walks
 
 CASES = program("unwind_cases")
 RATE = ("-e", "cpu-clock", "-F", "997")
+
+# Code without call-frame information that is called with a value for the frame pointer: 0, or where data lies.
+BARE = """
+#include <cstdlib>
+#include <ctime>
+extern "C" void bare_leaf(long rounds, void* frame_pointer);
+asm(R"(
+.text
+.skip 64, 0x90
+.globl bare_leaf
+.type bare_leaf, @function
+bare_leaf: push %rbp
+ mov %rsi, %rbp
+1: dec %rdi
+ jnz 1b
+ pop %rbp
+ ret
+.size bare_leaf, . - bare_leaf
+.skip 64, 0x90
+)");
+__attribute__((noinline)) void middle(bool data) {
+  volatile long words[4] = {0x1111, 0xdeadbeef00, 1, 2};
+  bare_leaf(30000000, data ? (void*)words : nullptr);
+}
+int main(int, char** words) {
+  for (const time_t end = time(nullptr) + 2; time(nullptr) < end;) middle(atoi(words[1]) != 0);
+}
+"""
+# The first thread ends at once, or waits; another one works.
+LEADER = """
+#include <pthread.h>
+#include <cstdlib>
+#include <ctime>
+#include <unistd.h>
+extern "C" __attribute__((noinline)) void leaf(long n) { for (volatile long i = 0; i < n; i = i + 1) {} }
+extern "C" __attribute__((noinline)) void middle(long n) { leaf(n); asm volatile(""); }
+extern "C" void* body(void* seconds) {
+  for (const time_t end = time(nullptr) + (long)seconds; time(nullptr) < end;) middle(3000000);
+  _exit(0);
+}
+int main(int, char** words) {
+  pthread_t thread;
+  pthread_create(&thread, nullptr, body, (void*)atol(words[1]));
+  pthread_exit(nullptr);
+}
+"""
+# Calls through a copy of one of CPython's trampolines, in memory without a file.
+TRAMPOLINE = """
+#include <cstdlib>
+#include <cstring>
+#include <ctime>
+#include <sys/mman.h>
+static const unsigned char by_stack[] = {0x48, 0x83, 0xec, 0x08, 0xff, 0xd1, 0x48, 0x83, 0xc4, 0x08, 0xc3};
+static const unsigned char by_pointer[] = {0x55, 0x48, 0x89, 0xe5, 0xff, 0xd1, 0x5d, 0xc3};
+using Work = void (*)(long);
+using Trampoline = void (*)(long, long, long, Work);
+extern "C" __attribute__((noinline)) void work(long n) { for (volatile long i = 0; i < n; i = i + 1) {} }
+static Trampoline trampoline;
+extern "C" __attribute__((noinline)) void caller() { trampoline(3000000, 0, 0, work); asm volatile(""); }
+int main(int, char** words) {
+  void* code = mmap(nullptr, 4096, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (atoi(words[1])) memcpy(code, by_pointer, sizeof by_pointer); else memcpy(code, by_stack, sizeof by_stack);
+  trampoline = (Trampoline)code;
+  for (const time_t end = time(nullptr) + 2; time(nullptr) < end;) caller();
+}
+"""
+# Each signal's handler is interrupted by the next.
+NESTED_SIGNALS = """
+#include <csignal>
+#include <ctime>
+#include <unistd.h>
+static int left = 900;
+static void handler(int) {
+  if (--left > 0) asm volatile("ud2");
+  for (const time_t end = time(nullptr) + 2; time(nullptr) < end;) for (volatile int i = 0; i < 1000000; i = i + 1) {}
+  _exit(0);
+}
+int main() {
+  struct sigaction action {};
+  action.sa_handler = handler;
+  action.sa_flags = SA_NODEFER;
+  sigaction(SIGILL, &action, nullptr);
+  raise(SIGILL);
+}
+"""
+# Maps a file as code, and cuts it a little later, again and again.
+CUTTER = """
+import mmap, os, shutil, sys, time
+source, path = sys.argv[1:]
+for round in range(12):
+    shutil.copy(source, path)
+    with open(path, "r+b") as file:
+        mapped = mmap.mmap(file.fileno(), 0, mmap.MAP_PRIVATE, mmap.PROT_READ | mmap.PROT_EXEC)
+        end = time.monotonic() + 0.005 * round
+        while time.monotonic() < end: pass
+        os.ftruncate(file.fileno(), 4096)
+        end = time.monotonic() + 0.05
+        while time.monotonic() < end: pass
+    os.remove(path)
+"""
 
 
 def bpf_works():
@@ -226,6 +327,62 @@ class Processes(UnwindTest):
         children = [s for s in walks.all if s.pid != parent and (s.walk_end != 0 or s.copied)]
         self.assertGreater(len(children), 10, walks)
         self.assertLess(sum(s.walk_end == 0 for s in children) / len(children), 0.1, walks)
+
+
+class Hard(UnwindTest):
+    """What must not be called whole, and what must not be lost."""
+
+    def test_a_stack_that_ends_in_code_without_rows_is_not_called_whole(self):
+        binary = self.compile("bare", "g++", text=BARE)
+        for way in ("bpf", "dwarf"):
+            for value in ("0", "1"):
+                with self.subTest(way=way, value=value):
+                    self.record("--call-graph", way, *RATE, binary, value)
+                    stacks = {stack: count for stack, count in self.folded().items() if "bare_leaf" in stack}
+                    self.assertGreater(sum(stacks.values()), 100, stacks)
+                    # Nothing is known beyond it, and nothing is made up.
+                    self.assertTrue(all(stack.startswith("bare;bare_leaf") for stack in stacks), stacks)
+                    verdict = json.loads(run([TEPHRA, "report", "--json", self.data]).stdout)["verdict"]
+                    self.assertEqual(verdict["grade"], "poor", verdict)
+                    self.assertLess(verdict["stacks_rooted"], 0.2, verdict)
+                    self.assertGreater(verdict["reasons"].get("walk_no_rule", 0), 100, verdict)
+
+    def test_a_process_whose_first_thread_has_ended(self):
+        binary = self.compile("leader", "g++", text=LEADER)
+        self.assert_complete(self.walk(binary, "2"))
+        process = subprocess.Popen([binary, "20"])
+        self.addCleanup(process.wait)
+        self.addCleanup(process.kill)
+        time.sleep(0.5)
+        self.assert_complete(self.walk("-p", str(process.pid), "--", "sleep", "1.5"), enough=50)
+        stacks = {stack: count for stack, count in self.folded().items() if "leaf" in stack}
+        through = sum(count for stack, count in stacks.items() if "body;middle;leaf" in stack)
+        self.assertGreater(through, 50, stacks)
+
+    def test_trampolines_of_two_kinds_at_once(self):
+        binary = self.compile("trampoline", "g++", text=TRAMPOLINE)
+        walks = self.walk("sh", "-c", f"{binary} 0 & {binary} 1; wait")
+        self.assert_complete(walks)
+        stacks = {stack: count for stack, count in self.folded().items() if "work" in stack}
+        through = sum(count for stack, count in stacks.items() if ";main;caller;" in stack)
+        # Copies of the first moments are walked without the trampolines' bytes.
+        self.assertGreaterEqual(through + len(walks.copied), 0.99 * sum(stacks.values()), stacks)
+
+    def test_stacks_full_of_signal_frames(self):
+        binary = self.compile("signals", "g++", text=NESTED_SIGNALS)
+        walks = self.walk("--max-stack", "1024", binary)
+        self.assertGreater(walks.ends["depth"], 100, walks)
+        verdict = json.loads(run([TEPHRA, "report", "--json", self.data]).stdout)["verdict"]
+        self.assertNotIn("malformed_records", verdict["reasons"])
+
+    def test_files_that_are_cut_while_their_tables_are_made(self):
+        cutter = os.path.join(self.folder, "cutter.py")
+        with open(cutter, "w") as file:
+            file.write(CUTTER)
+        result = run([TEPHRA, "record", "--call-graph", "bpf", *RATE, "-o", self.data, sys.executable, cutter, TEPHRA,
+                      os.path.join(self.folder, "code.so")], env={**os.environ, "TEPHRA_NO_CACHE": "1"})
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertGreater(int(SUMMARY.search(result.stderr)[1]), 100, result.stderr)
 
 
 class Files(UnwindTest):
