@@ -107,7 +107,7 @@ class BestDebugFile {
   // Whether the search is over.
   bool complete() const { return best_ && adds_ == Adds::kDebugInfo; }
 
-  void offer(FileContent content, const std::string& path) {
+  void offer(RegularContent content, const std::string& path) {
     const Adds adds = what_adds(content.bytes());
     if (best_ && adds <= adds_) return;
     best_ = found(std::move(content), path);
