@@ -6,6 +6,8 @@
 #include <unistd.h>
 
 #include <fstream>
+#include <iomanip>
+#include <random>
 
 namespace tephra::collect {
 namespace {
@@ -41,7 +43,11 @@ class JitWatchTest : public testing::Test {
 
   void write_map(size_t bytes, std::string_view last) const {
     std::ofstream file(path_);
-    for (size_t written = 0; written < bytes; written += kLongName.size() + 6) file << "10 1 " << kLongName << '\n';
+    // Names differ, or they would be packed to next to nothing, which no reader believes.
+    std::mt19937_64 random(1);
+    for (size_t written = 0; written < bytes; written += kLongName.size() + 22) {
+      file << "10 1 " << std::hex << std::setw(16) << std::setfill('0') << random() << kLongName << '\n';
+    }
     file << last;
   }
 

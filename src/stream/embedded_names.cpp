@@ -90,8 +90,11 @@ Writer print_strings(const EmbeddedNames& names) {
 }
 
 void print_row(Writer& out, const EmbeddedNames& names, const EmbeddedNames::Row& row, uint64_t& last_address) {
-  out.number((row.kind == model::AddressKind::kReturn ? kRowReturn : 0) | (row.named ? kRowNamed : 0) |
-             (row.reason ? kRowHasReason : 0) | uint64_t{row.facts} << kRowFactsShift);
+  uint64_t flags = uint64_t{row.facts} << kRowFactsShift;
+  if (row.kind == model::AddressKind::kReturn) flags |= kRowReturn;
+  if (row.named) flags |= kRowNamed;
+  if (row.reason) flags |= kRowHasReason;
+  out.number(flags);
   out.step(last_address, row.address);
   last_address = row.address;
   if (row.reason) out.text(model::kReasonNames[static_cast<size_t>(*row.reason)]);

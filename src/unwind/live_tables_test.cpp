@@ -138,10 +138,14 @@ TEST_F(LiveTablesTest, AFileThatIsCutMeanwhileDoesNoHarm) {
     ASSERT_TRUE(copy.ok());
     size_t asked = 0;
     const auto elf = objects::ElfFile::parse(copy->bytes(), [&](uint64_t offset, uint64_t count) {
-      if (++asked == 3) ASSERT_EQ(::ftruncate(fd.get(), static_cast<off_t>(size)), 0);
+      if (++asked == 3) {
+        ASSERT_EQ(::ftruncate(fd.get(), static_cast<off_t>(size)), 0);
+      }
       copy->need(offset, count);
     });
-    if (elf) EXPECT_LE(objects::build_frame_rows(*elf).rows, whole);
+    if (elf) {
+      EXPECT_LE(objects::build_frame_rows(*elf).rows, whole);
+    }
     LiveTables tables(none);
     const auto table = tables.of_file(fd.get());
     EXPECT_TRUE(table == nullptr || table->rows <= whole) << size;
