@@ -54,6 +54,18 @@ class CacheTest(LiveTest):
         os.mkfifo(entry)
         self.assertEqual(self.said(data), without)
 
+    def test_what_strangers_have_written_is_not_kept(self):
+        # They could give their file the build id of another, and its names would be shown for that one.
+        self.need_root()
+        data = self.record()
+        os.chown(self.program, 65534, 65534)
+        names = self.said(data)
+        self.assertIn("(inlined)", names[0])
+        self.assertEqual(self.entries(), [])
+        os.chown(self.program, 0, 0)
+        self.assertEqual(self.said(data), names)
+        self.assertEqual(len(self.entries()), 1)
+
     def test_a_debug_file_that_comes_later_is_used(self):
         whole = self.path("whole")
         shutil.copy(self.program, whole)
