@@ -273,7 +273,7 @@ void RecordFlags::declare(CLI::App& parser) {
       ->type_name("FILE");
   parser
       .add_option("-z,--compression-level", compression,
-                  "compress with zstd; the level, 1 to 22, is part of the word: -z9. -z0: never (files with\nstacks walked in the kernel are compressed by default)")
+                  "compress with zstd; the level, 1 to 22, is part of the word: -z9")
       ->expected(0, 1)
       ->type_name("[LEVEL]");
   parser.add_option("--max-size", max_size, "end when the file is this large: 10M, 2G")->type_name("SIZE");

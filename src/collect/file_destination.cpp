@@ -8,19 +8,6 @@
 
 namespace tephra::collect {
 
-namespace {
-
-// Stacks that were walked repeat each other, and packing them costs less than writing them. What reads a stream may not
-// unpack it.
-OutputSettings packed_where_walked(OutputSettings settings, bool walked) {
-  if (walked && !settings.compression_level && !is_stream(settings.path)) {
-    settings.compression_level = kLowestCompressionLevel;
-  }
-  return settings;
-}
-
-}  // namespace
-
 FileDestination::FileDestination(const RecordOptions& options, RecordedEvents& recorded, RecordingOutput output,
                                  const Note& note)
     : settings_(options.output),
@@ -35,8 +22,7 @@ base::Result<std::unique_ptr<FileDestination>> FileDestination::open(const Recor
                                                                      RecordedEvents& recorded, FileSections& sections,
                                                                      const Note& note) {
   TEPHRA_TRY(auto output,
-             RecordingOutput::create(packed_where_walked(options.output, recorded.stacks() != nullptr),
-                                     recorded.events().file_events(), sections.first()));
+             RecordingOutput::create(options.output, recorded.events().file_events(), sections.first()));
   return std::make_unique<FileDestination>(options, recorded, std::move(output), note);
 }
 

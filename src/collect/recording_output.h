@@ -37,7 +37,7 @@ bool is_stream(const std::string& path);
 
 struct OutputSettings {
   std::string path = "perf.data";        // "-": a stream to standard output. A FIFO gets a stream too
-  std::optional<int> compression_level;  // 1 to 22; 0: none. Not given: as suits the records
+  std::optional<int> compression_level;  // 1 to 22; 0 or not given: none
   std::optional<uint64_t> max_bytes;     // the recording is full when the files that are kept have this size together
   std::optional<Rotation> rotation;
   std::optional<size_t> max_files;  // with rotation: the oldest finished file is deleted when there are more

@@ -35,7 +35,7 @@ class Samples(RecordTest):
         if not os.path.exists(PERFPARSER):
             self.skipTest("hotspot is not installed")
         # It does not unpack compressed records, which stacks walked in the kernel become by default.
-        samples, _, _ = self.record("-z0", "-g", "-F", "1000", "-e", "cpu-clock", "--", SPIN, "300")
+        samples, _, _ = self.record("-g", "-F", "1000", "-e", "cpu-clock", "--", SPIN, "300")
         result = run([PERFPARSER, "--input", self.data, "--print-stats"])
         found = re.search(r"^samples: (\d+)", result.stdout + result.stderr, re.M)
         self.assertEqual(int(found[1]), samples)

@@ -131,11 +131,6 @@ class UnwindTest(RecordTest):
         if why_not:
             raise unittest.SkipTest("stacks cannot be walked in the kernel here: " + why_not)
 
-    def record(self, *words, **settings):
-        """What is looked at record by record is not compressed unless a test says how."""
-        plain = () if any(word.startswith("-z") for word in words) else ("-z0",)
-        return super().record(*plain, *words, **settings)
-
     def walk(self, *words, rate=RATE, **settings):
         samples, lost, _ = self.record("--call-graph", "bpf", *rate, *words, **settings)
         self.assertEqual(lost, 0)
@@ -332,8 +327,16 @@ class Processes(UnwindTest):
 class Hard(UnwindTest):
     """What must not be called whole, and what must not be lost."""
 
+    def compile(self, name, text):
+        if shutil.which("g++") is None:
+            self.skipTest("g++ is not installed")
+        out = os.path.join(self.folder, name)
+        done = run(["g++", "-O2", "-g", "-fomit-frame-pointer", "-o", out, "-x", "c++", "-", "-pthread"], input=text)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return out
+
     def test_a_stack_that_ends_in_code_without_rows_is_not_called_whole(self):
-        binary = self.compile("bare", "g++", text=BARE)
+        binary = self.compile("bare", BARE)
         for way in ("bpf", "dwarf"):
             for value in ("0", "1"):
                 with self.subTest(way=way, value=value):
@@ -348,7 +351,7 @@ class Hard(UnwindTest):
                     self.assertGreater(verdict["reasons"].get("walk_no_rule", 0), 100, verdict)
 
     def test_a_process_whose_first_thread_has_ended(self):
-        binary = self.compile("leader", "g++", text=LEADER)
+        binary = self.compile("leader", LEADER)
         self.assert_complete(self.walk(binary, "2"))
         process = subprocess.Popen([binary, "20"])
         self.addCleanup(process.wait)
@@ -360,7 +363,7 @@ class Hard(UnwindTest):
         self.assertGreater(through, 50, stacks)
 
     def test_trampolines_of_two_kinds_at_once(self):
-        binary = self.compile("trampoline", "g++", text=TRAMPOLINE)
+        binary = self.compile("trampoline", TRAMPOLINE)
         walks = self.walk("sh", "-c", f"{binary} 0 & {binary} 1; wait")
         self.assert_complete(walks)
         stacks = {stack: count for stack, count in self.folded().items() if "work" in stack}
@@ -369,7 +372,7 @@ class Hard(UnwindTest):
         self.assertGreaterEqual(through + len(walks.copied), 0.99 * sum(stacks.values()), stacks)
 
     def test_stacks_full_of_signal_frames(self):
-        binary = self.compile("signals", "g++", text=NESTED_SIGNALS)
+        binary = self.compile("signals", NESTED_SIGNALS)
         walks = self.walk("--max-stack", "1024", binary)
         self.assertGreater(walks.ends["depth"], 100, walks)
         verdict = json.loads(run([TEPHRA, "report", "--json", self.data]).stdout)["verdict"]
@@ -408,18 +411,18 @@ class Files(UnwindTest):
         samples, _, _ = self.record("-z", "--call-graph", "bpf", *RATE, CASES, "recursion", "500")
         self.assertEqual(sum(self.folded().values()), samples)
 
-    def test_a_file_is_compressed_unless_it_shall_not_be(self):
+    def test_compression_pays(self):
         self.need_perf()
         sizes = []
-        for words in ([], ["-z0"]):
-            found = RecordTest.record(self, *words, "--no-embed", "--call-graph", "bpf", *RATE, CASES, "recursion", "800")
+        for words in (["-z"], []):
+            found = self.record(*words, "--no-embed", "--call-graph", "bpf", *RATE, CASES, "recursion", "800")
             self.assertEqual(sum(self.folded().values()), found[0])
             self.assert_perf_opens(self.data)
             sizes.append(os.path.getsize(self.data) / found[0])
         self.assertLess(sizes[0], sizes[1] / 2, "bytes a sample")
 
     def test_a_file_that_was_cut_off_is_read_up_to_its_last_whole_record(self):
-        samples, _, _ = RecordTest.record(self, "--call-graph", "bpf", *RATE, CASES, "recursion", "800")
+        samples, _, _ = self.record("-z", "--call-graph", "bpf", *RATE, CASES, "recursion", "800")
         whole = os.path.getsize(self.data)
         counts = []
         for size in range(whole // 2, whole, max(1, whole // 40)):
@@ -441,7 +444,7 @@ class Files(UnwindTest):
         self.assertEqual(sum(self.folded().values()), samples)
 
     def test_a_size_limit(self):
-        result = run([TEPHRA, "record", "-z0", "--call-graph", "bpf", *RATE, "--max-size", "300K", "-o", self.data, CASES,
+        result = run([TEPHRA, "record", "--call-graph", "bpf", *RATE, "--max-size", "300K", "-o", self.data, CASES,
                       "recursion", "5000"])
         self.assertIn("the size limit ended the recording", result.stderr)
         self.assertLessEqual(os.path.getsize(self.data), 300 << 10)

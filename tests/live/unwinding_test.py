@@ -2,6 +2,8 @@
 
 import json
 import os
+import re
+import shutil
 import unittest
 
 from support import FIXTURES, LiveTest, program, run
