@@ -53,8 +53,13 @@ bool FileDestination::request(const std::string&) {
   return switch_now_;
 }
 
+base::Status FileDestination::make_room(FileSections& sections, bool ending) {
+  return ending || !output_.reached_size() ? base::Status() : switch_file(sections);
+}
+
 base::Status FileDestination::serve(FileSections& sections, bool ending) {
-  if (ending || !(switch_now_ || output_.rotation_due(Clock::now()))) return {};
+  const auto time = output_.rotation_time();
+  if (ending || !(switch_now_ || (time && Clock::now() >= *time))) return {};
   switch_now_ = false;
   return switch_file(sections);
 }

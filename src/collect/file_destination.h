@@ -37,6 +37,7 @@ class FileDestination : public Destination {
   void add_waits(std::vector<pollfd>&) const override {}
   Clock::time_point next_time() const override;
   bool request(const std::string& why) override;
+  base::Status make_room(FileSections& sections, bool ending) override;
   base::Status serve(FileSections& sections, bool ending) override;
   bool done() const override { return output_.full(); }
   bool reader_gone() override { return output_.reader_gone(); }

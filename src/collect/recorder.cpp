@@ -238,6 +238,7 @@ base::Status Recorder::loop() {
     enable_when_due();
     TEPHRA_CHECK_OK(hear_control());
     check_end();
+    TEPHRA_CHECK_OK(destination_->make_room(sections_, stop_));
     TEPHRA_CHECK_OK(drain());
     TEPHRA_CHECK_OK(follow_generated_code());
     TEPHRA_CHECK_OK(serve());

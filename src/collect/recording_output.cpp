@@ -210,12 +210,10 @@ base::Status RecordingOutput::end_round() {
 
 base::Status RecordingOutput::publish() { return file_ ? file_->publish() : base::Status(); }
 
-bool RecordingOutput::rotation_due(Clock::time_point now) const {
-  if (!settings_.rotation || !file_) return false;
+bool RecordingOutput::reached_size() const {
   // A limit below the size of the first records must not make files without a sample for ever.
-  if (settings_.rotation->bytes && whole_rings_ > 0 && file_->bytes() >= *settings_.rotation->bytes) return true;
-  const auto time = rotation_time();
-  return time && now >= *time;
+  return settings_.rotation && settings_.rotation->bytes && file_ && whole_rings_ > 0 &&
+         file_->bytes() >= *settings_.rotation->bytes;
 }
 
 std::optional<RecordingOutput::Clock::time_point> RecordingOutput::rotation_time() const {

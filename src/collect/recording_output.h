@@ -86,9 +86,9 @@ class RecordingOutput {
   // Gives the file its name; a file of an earlier recording is renamed to NAME.old, as perf does.
   base::Status publish();
 
-  // Whether it is time for finish and begin_next. Never true for a pipe. Signals are the recorder's to hear.
-  bool rotation_due(Clock::time_point now) const;
-  // When rotation_due may become true by time alone.
+  // Whether the size says that it is time for finish and begin_next. Never true for a pipe.
+  bool reached_size() const;
+  // When the time says so.
   std::optional<Clock::time_point> rotation_time() const;
   bool rotates() const { return settings_.rotation.has_value() && !is_pipe(); }
   bool rotates_on_signal() const { return settings_.rotation && settings_.rotation->on_signal; }

@@ -190,7 +190,7 @@ TEST_F(RecordingOutputTest, FinishedFilesAreNamedByTheirTimeAndTheOldestGo) {
     const std::string bytes = record(2000);
     contents.back() += bytes;
     add(output, bytes);
-    if (!output.rotation_due(RecordingOutput::Clock::now())) continue;
+    if (!output.reached_size()) continue;
     ASSERT_TRUE(rotate(output));
     paths.push_back(output.last_path());
     contents.emplace_back();
@@ -215,9 +215,9 @@ TEST_F(RecordingOutputTest, RotatesByTime) {
   settings_.rotation = *parse_rotation("2h");
   auto output = make();
   const auto now = RecordingOutput::Clock::now();
-  EXPECT_FALSE(output.rotation_due(now));
-  EXPECT_FALSE(output.rotation_due(now + std::chrono::minutes(119)));
-  EXPECT_TRUE(output.rotation_due(now + std::chrono::minutes(121)));
+  ASSERT_TRUE(output.rotation_time());
+  EXPECT_GT(*output.rotation_time(), now + std::chrono::minutes(119));
+  EXPECT_LT(*output.rotation_time(), now + std::chrono::minutes(121));
 }
 
 TEST_F(RecordingOutputTest, ATimestampAlonePutsItIntoTheName) {

@@ -33,7 +33,7 @@ class Output(RecordTest):
                 self.assertEqual(self.perf_samples(), samples)
 
     def test_rotation_by_size(self):
-        """Each file stands by itself, and only the newest are kept."""
+        """Each file stands by itself, and only the newest are kept. The last one may have begun behind the last sample."""
         result = run([TEPHRA, "record", "-e", "page-faults", "-c", "1", "--call-graph", "fp", "--switch-output=200K",
                       "--switch-max-files", "3", "-o", self.data, FAULTS, "50000"])
         self.assertEqual(result.returncode, 0, result.stderr)
@@ -42,7 +42,11 @@ class Output(RecordTest):
         for path in files:
             self.assertRegex(path, r"\.\d{16}$")
             self.assert_perf_opens(path)
-            self.assertIn("touch_pages", run([TEPHRA, "fold", "-q", path]).stdout)
+            folded = run([TEPHRA, "fold", "-q", path])
+            if path == files[-1] and folded.returncode == 1:
+                self.assertIn("no samples", folded.stderr)
+            else:
+                self.assertIn("touch_pages", folded.stdout)
 
     def test_every_file_knows_the_program(self):
         """A program's mappings are told before the first file ends; the others must have them too."""
@@ -262,17 +266,21 @@ class FlightRecorder(RecordTest):
             self.assertIn(frame, folded)
 
     def test_only_the_newest_is_kept(self):
-        """Of about 10,000 samples a ring of 64 KB a CPU keeps what fits, and what fits is the end."""
+        """Of thousands of samples a ring of 64 KB a CPU keeps what fits, and what fits is the end."""
         recorder = self.start("-m", "64K", frequency=4999)
         begun = time.monotonic()
-        run([SPIN, "2000"])
+        busy = [subprocess.Popen([SPIN, "20000"]) for _ in range(os.cpu_count())]
+        time.sleep(2)
         recorder.send_signal(signal.SIGUSR2)
         time.sleep(0.5)
+        for process in busy:
+            process.kill()
+            process.wait()
         errors = self.finish(recorder)
         self.assertRegex(errors, r"snapshot of the last [\d.]+ s")
         text = run([TEPHRA, "script", "-q", "-G", "-F", "comm,time", self.snapshots()[0]]).stdout
         times = [float(line.split()[-1].rstrip(":")) for line in text.splitlines() if line.split()[0] == "spin"]
-        self.assertGreater(len(times), 50)
+        self.assertGreater(len(times), 20)
         smallest_sample = 48
         self.assertLess(len(times), os.cpu_count() * 65536 / smallest_sample)
         self.assertGreater(sum(times) / len(times), begun + 1, "the middle of what is kept is of the second half")
