@@ -165,7 +165,7 @@ class Replay {
     if (++round_ == number("kill_round", 0)) ::kill(::getpid(), SIGKILL);
     TEPHRA_CHECK_OK(output_->end_round());
     std::this_thread::sleep_for(std::chrono::milliseconds(number("pause_ms", 0)));
-    if (!output_->full() && output_->rotation_due(collect::RecordingOutput::Clock::now())) return rotate();
+    if (!output_->full() && output_->reached_size()) return rotate();
     return {};
   }
 
