@@ -208,8 +208,10 @@ class Cases(UnwindTest):
 
     def test_a_frame_pointer_program_in_memcpy_shows_its_real_caller(self):
         self.assert_complete(self.walk(self.built("unwind_cases_frame_pointers"), "memcpy", "600"))
-        stacks = {stack: count for stack, count in self.folded().items() if re.search(r"mem(move|cpy)", stack)}
-        right = sum(count for stack, count in stacks.items() if re.search(r"main;case_memcpy;[^;]*mem(move|cpy)", stack))
+        # A libc without its debug file has no name for what is behind memcpy.
+        copying = r"(mem(move|cpy)[^;]*|\[unknown\] libc[^;]*)$"
+        stacks = {stack: count for stack, count in self.folded().items() if re.search(copying, stack)}
+        right = sum(count for stack, count in stacks.items() if re.search("main;case_memcpy;[^;]*" + copying, stack))
         self.assertGreater(right, 100, stacks)
         self.assertGreaterEqual(right / sum(stacks.values()), 0.99, stacks)
 
@@ -291,7 +293,7 @@ class Processes(UnwindTest):
             self.assertGreater(sum(count for stack, count in stacks.items() if name in stack), 100, stacks)
 
     def test_a_running_process_is_walked_from_its_first_sample(self):
-        process = subprocess.Popen([CASES, "recursion", "5000"])
+        process = subprocess.Popen([CASES, "recursion", "600000"])
         self.addCleanup(process.wait)
         self.addCleanup(process.kill)
         time.sleep(0.3)
@@ -301,7 +303,7 @@ class Processes(UnwindTest):
 
     def test_the_whole_machine(self):
         self.need_root()
-        process = subprocess.Popen([CASES, "lambdas", "5000"])
+        process = subprocess.Popen([CASES, "lambdas", "600000"])
         self.addCleanup(process.wait)
         self.addCleanup(process.kill)
         # What else runs here may be more than the machine can copy the stacks of.
