@@ -17,6 +17,8 @@ from walks import Walks
 
 CASES = program("unwind_cases")
 RATE = ("-e", "cpu-clock", "-F", "997")
+# For so long unwind_cases does nothing at first.
+WAIT_S = float(os.environ.get("UNWIND_CASES_WAIT_MS", "0")) / 1000
 
 # Code without call-frame information that is called with a value for the frame pointer: 0, or where data lies.
 BARE = """
@@ -296,7 +298,7 @@ class Processes(UnwindTest):
         process = subprocess.Popen([CASES, "recursion", "600000"])
         self.addCleanup(process.wait)
         self.addCleanup(process.kill)
-        time.sleep(0.3)
+        time.sleep(0.3 + WAIT_S)
         walks = self.walk("-p", str(process.pid), "--", "sleep", "0.7")
         self.assert_complete(walks)
         self.assertLess(len(walks.copied), 10, walks)
@@ -306,6 +308,7 @@ class Processes(UnwindTest):
         process = subprocess.Popen([CASES, "lambdas", "600000"])
         self.addCleanup(process.wait)
         self.addCleanup(process.kill)
+        time.sleep(WAIT_S)
         # What else runs here may be more than the machine can copy the stacks of.
         self.record("--call-graph", "bpf", *RATE, "-a", "--", "sleep", "1")
         walks = Walks(self.data)
@@ -461,7 +464,7 @@ class Files(UnwindTest):
     def test_a_flight_recorder(self):
         recorder = subprocess.Popen([TEPHRA, "record", "--call-graph", "bpf", *RATE, "--overwrite", "-o", self.data,
                                      CASES, "recursion", "2500"], stderr=subprocess.PIPE, text=True)
-        time.sleep(1.2)
+        time.sleep(1.2 + WAIT_S)
         recorder.send_signal(signal.SIGUSR2)
         _, err = recorder.communicate(timeout=60)
         self.assertIn("snapshot of the last", err)
