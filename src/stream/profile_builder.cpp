@@ -175,18 +175,18 @@ void for_each_in_chunk(const Decoder& decoder, const SideBand& side_band, const 
   std::array<Decoded, 2> decoded;
   size_t count = 0;
   const auto visit_number = [&](size_t number) {
-    auto& [sample, position] = decoded[number % 2];
-    for_each_part(side_band, sample, position, [&](const Sample& part) { visit(part, position); });
+    Decoded& one = decoded[number % 2];
+    for_each_part(side_band, one.sample, one.position, [&](const Sample& part) { visit(part, one.position); });
   };
   for (size_t at = 0; walker.next(record); at = walker.position()) {
     if (record.type != PERF_RECORD_SAMPLE) continue;
-    auto& [sample, position] = decoded[count % 2];
-    position = chunk.position + at;
-    if (!decoder.decode_sample(record, sample)) {
+    Decoded& next = decoded[count % 2];
+    next.position = chunk.position + at;
+    if (!decoder.decode_sample(record, next.sample)) {
       counts.refuse(decoder, record);
       continue;
     }
-    expect(sample);
+    expect(next.sample);
     if (count > 0) visit_number(count - 1);
     ++count;
   }

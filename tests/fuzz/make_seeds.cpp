@@ -46,10 +46,10 @@ int main(int argc, char** argv) {
   const std::string folder = argv[1];
   TestRecording test = stream::random_recording({.seed = 4, .samples = 12, .events = 2});
   formats::TestFileOptions options;
-  options.features[formats::kFeatureHostname] = formats::test_text("host");
-  options.features[formats::kFeatureArch] = formats::test_text("x86_64");
-  options.features[formats::kFeatureEventDescription] = formats::test_event_descriptions(test, 112);
-  options.features[formats::kFeatureBuildId] = formats::test_build_id_record("01234567890123456789", "/lib/1", 2);
+  options.features[stream::kFeatureHostname] = formats::test_text("host");
+  options.features[stream::kFeatureArch] = formats::test_text("x86_64");
+  options.features[stream::kFeatureEventDescription] = formats::test_event_descriptions(test, 112);
+  options.features[stream::kFeatureBuildId] = formats::test_build_id_record("01234567890123456789", "/lib/1", 2);
   const bool ok = write(folder, "file", formats::test_file(test, options)) &&
                   write(folder, "pipe", formats::test_pipe(test, options)) &&
                   write(folder, "wide", formats::test_file(wide_recording())) &&
