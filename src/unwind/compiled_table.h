@@ -28,6 +28,8 @@ class CompiledTable {
   CompiledTable& operator=(CompiledTable&&) = default;
 
   const FrameTable& table() const { return table_; }
+  // Whether much of the code is not described: a debug file that was not found may do that.
+  bool lacks_call_frames() const { return objects::lacks_call_frames(rows_); }
   // What from_cache reads.
   std::string cache_content(const TableOrigin& origin) const;
   // What a table of the cache was made from.

@@ -35,8 +35,8 @@ std::optional<CompiledTable> TableCache::find(const ElfFile& elf) const {
 
 bool TableCache::store(const ElfFile& elf, const CompiledTable& table) const {
   const std::string key = key_of(elf.build_id());
-  // One without rows is made as fast as it is found, and a debug file may appear.
-  if (key.empty() || table.table().empty()) return false;
+  // One without rows is made as fast as it is found; and where rows are missing, a debug file may appear.
+  if (key.empty() || table.table().empty() || table.lacks_call_frames()) return false;
   const std::string content = table.cache_content(TableOrigin::of(elf));
   // Without a cache the next run compiles again.
   return cache_.store(kKind, key, CompiledTable::kVersion, base::as_bytes(content)).ok();

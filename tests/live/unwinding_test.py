@@ -14,6 +14,19 @@ CLOCK = ["-e", "cpu-clock", "-c", "250000"]
 PERF = ["perf", "record", "-q", "-N", "-m", "4M", *CLOCK]
 
 
+LATE = """
+#include <time.h>
+#define FILL(n) __attribute__((noinline, used)) int fill##n(int x) { for (int i = 0; i < x; i++) x ^= x * 7 + n; return x; }
+#define TEN(n) FILL(n##0) FILL(n##1) FILL(n##2) FILL(n##3) FILL(n##4) FILL(n##5) FILL(n##6) FILL(n##7) FILL(n##8) FILL(n##9)
+TEN(1) TEN(2) TEN(3) TEN(4) TEN(5) TEN(6) TEN(7) TEN(8) TEN(9) TEN(10) TEN(11) TEN(12) TEN(13) TEN(14) TEN(15) TEN(16) TEN(17)
+TEN(18) TEN(19) TEN(20) TEN(21) TEN(22) TEN(23) TEN(24) TEN(25) TEN(26) TEN(27) TEN(28) TEN(29) TEN(30)
+__attribute__((noinline)) long leaf(long n) { long s = 0; for (volatile long i = 0; i < n; i++) s += i; return s; }
+__attribute__((noinline)) long middle(long n) { return leaf(n) + 1; }
+__attribute__((noinline)) long outer(long n) { return middle(n) * 2; }
+int main(void) { long s = 0; for (time_t end = time(0) + 2; time(0) < end;) s += outer(100000); return s == 3; }
+"""
+
+
 class Unwinding(UnwindingPrograms):
     def setUp(self):
         super().setUp()
@@ -150,6 +163,24 @@ class Unwinding(UnwindingPrograms):
         verdict = self.verdict(data, env=dict(os.environ, TEPHRA_NO_CACHE="1"))
         self.assertGreater(verdict["reasons"].get("walk_no_file", 0), 20, verdict)
         self.assertIn("gone", {end["module"] for end in verdict["stack_ends"]})
+
+    def test_a_debug_file_that_is_installed_later_is_used(self):
+        """Rows of a stripped program whose call frames are in its debug file alone."""
+        program, debug = self.path("late"), self.path("late.debug")
+        done = run(["gcc", "-g", "-O1", "-fomit-frame-pointer", "-fno-asynchronous-unwind-tables", "-Wl,--build-id", "-o",
+                    program, "-x", "c", "-"], input=LATE)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        data = self.recorded(program)
+        run(["objcopy", "--only-keep-debug", program, debug])
+        run(["strip", program])
+        build_id = re.search(r"Build ID: (\w+)", run(["readelf", "-n", program]).stdout)[1]
+        installed = self.path(f"root/.build-id/{build_id[:2]}/{build_id[2:]}.debug")
+        env = {**os.environ, "XDG_CACHE_HOME": self.path("cache")}
+        self.assertNotIn("main;outer;middle;leaf", self.tephra("fold", "-q", data, env=env).stdout)
+        os.makedirs(os.path.dirname(installed))
+        os.rename(debug, installed)
+        folded = self.tephra("fold", "-q", "--debug-root", self.path("root"), data, env=env).stdout
+        self.assertIn("main;outer;middle;leaf", folded)
 
     def test_our_own_recordings(self):
         data = self.path("own.data")
