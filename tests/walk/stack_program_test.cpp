@@ -640,7 +640,6 @@ TEST_F(StackProgramTest, AddressesAreInTheRecordsOfEventsThatHaveThem) {
         static_cast<char*>(::mmap(nullptr, kBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
     stack.notes[1] = reinterpret_cast<uint64_t>(memory);
     stack.notes[2] = stack.notes[1] + kBytes;
-    ::madvise(memory, kBytes, MADV_DONTNEED);  // the first call is linked, and that has faults of its own
     stack.ready = 1;
     while (stack.stop == 0) {
       for (size_t at = 0; at < kBytes; at += 4096) memory[at] = 1;
@@ -648,17 +647,17 @@ TEST_F(StackProgramTest, AddressesAreInTheRecordsOfEventsThatHaveThem) {
     }
   });
   const auto sampler = sample(child, {.config = PERF_COUNT_SW_PAGE_FAULTS, .period = 100, .address = true});
-  Taken taken;
-  for (int i = 0; i < 1000 && taken.samples.size() < 20; ++i) {
+  // Elsewhere there are faults of the linker, and of what sanitizers keep about memory.
+  int inside = 0;
+  for (int i = 0; i < 1000 && inside < 20; ++i) {
     ::usleep(10'000);
-    for (auto& sample : take(*program_, true).samples) taken.samples.push_back(std::move(sample));
+    for (const Sample& sample : take(*program_, true).samples) {
+      if (sample.address < child.stack().notes[1] || sample.address >= child.stack().notes[2]) continue;
+      ++inside;
+      EXPECT_EQ(sample.end(), TEPHRA_WALK_OUTERMOST);
+    }
   }
-  ASSERT_GE(taken.samples.size(), 20u);
-  for (const Sample& sample : taken.samples) {
-    EXPECT_GE(sample.address, child.stack().notes[1]);
-    EXPECT_LT(sample.address, child.stack().notes[2]);
-    EXPECT_EQ(sample.end(), TEPHRA_WALK_OUTERMOST);
-  }
+  EXPECT_GE(inside, 20);
 }
 
 TEST_F(StackProgramTest, EveryEventHasItsIdentifier) {
