@@ -19,6 +19,11 @@
 namespace tephra::collect {
 namespace {
 
+bool is_stream(const std::string& path) {
+  struct stat info {};
+  return path == "-" || (::stat(path.c_str(), &info) == 0 && (S_ISFIFO(info.st_mode) || S_ISSOCK(info.st_mode)));
+}
+
 // What a file needs beside the ring bytes and the tail: ends of rounds, a table, a record about losses.
 constexpr uint64_t kSlackBytes = 2048;
 // A file with less room than this is full.
@@ -65,11 +70,6 @@ class RecordingOutput::SignalGuard {
   };
   std::vector<Saved> saved_;
 };
-
-bool is_stream(const std::string& path) {
-  struct stat info {};
-  return path == "-" || (::stat(path.c_str(), &info) == 0 && (S_ISFIFO(info.st_mode) || S_ISSOCK(info.st_mode)));
-}
 
 base::Result<Rotation> parse_rotation(std::string_view text) {
   Rotation rotation;

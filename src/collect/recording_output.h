@@ -32,9 +32,6 @@ struct Rotation {
 // Parses what --switch-output takes: "signal" (also an empty text), a size such as "100M", or a time such as "30s".
 base::Result<Rotation> parse_rotation(std::string_view text);
 
-// Whether what is written to a path is a stream: standard output ("-"), a FIFO or a socket.
-bool is_stream(const std::string& path);
-
 struct OutputSettings {
   std::string path = "perf.data";        // "-": a stream to standard output. A FIFO gets a stream too
   std::optional<int> compression_level;  // 1 to 22; 0 or not given: none

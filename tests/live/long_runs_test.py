@@ -4,8 +4,6 @@ import glob
 import os
 import pty
 import random
-import re
-import shutil
 import signal
 import subprocess
 import time

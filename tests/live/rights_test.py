@@ -1,7 +1,5 @@
 """Live tests of recording without rights: each case says what is missing and the command that gives it."""
 
-import os
-import subprocess
 import unittest
 
 from recording import SPIN, RecordTest, paranoid
