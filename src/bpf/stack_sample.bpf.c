@@ -56,7 +56,7 @@ struct {
 
 /* perf's copies are large, and its rings hold few. An event that comes very often is sampled without its callers rather
  * than not at all. */
-#define COPIES_AT_ONCE 48
+const volatile __u32 copies_at_once = 64;
 #define COPIES_TIME_NS 10000000ULL
 
 struct copies_lately {
@@ -141,7 +141,7 @@ static __always_inline bool may_copy(void) {
     lately->since = now;
     lately->count = 0;
   }
-  return ++lately->count <= COPIES_AT_ONCE;
+  return ++lately->count <= copies_at_once;
 }
 
 /* Whether a copy of the stack tells more than the walk did: of code whose rows are not here, or soon will be. */

@@ -62,6 +62,7 @@ base::Status RecordedEvents::open_with(StackChoice choice, pid_t program) {
   sampling_.stack_bytes = choice.stack_bytes;
   sampling_.call_graph = choice.program ? CallGraph::kBpf : choice.of_events[0];
   choice_text_ = std::move(choice.why);
+  copy_ring_bytes_ = choice.ring_bytes;
   if (choice.program) {
     stacks_ = std::make_unique<StackEngine>(std::move(choice.program), running_code());
     prepare_walks();
@@ -132,8 +133,7 @@ void RecordedEvents::wait_for_tables() {
 uint64_t RecordedEvents::usual_ring_bytes() const {
   if (options_.flight) return kDefaultFlightBytes;
   if (sampling_.call_graph == CallGraph::kDwarf) return 8 * kDefaultRingBytes;
-  // The first samples are copies.
-  if (stacks_) return 4 * kDefaultRingBytes;
+  if (stacks_) return copy_ring_bytes_;
   size_t threads = options_.target.threads.size();
   for (const pid_t pid : options_.target.processes) threads += kernel::thread_count(pid);
   return threads > 1 || options_.target.user ? 4 * kDefaultRingBytes : kDefaultRingBytes;

@@ -69,6 +69,7 @@ class RecordedEvents {
   std::vector<kernel::EventSpec> specs_;
   SampleSettings sampling_;
   std::string choice_text_;
+  uint64_t copy_ring_bytes_ = 0;  // where there are stacks_
   std::unique_ptr<StackEngine> stacks_;
   std::optional<EventSet> events_;
   std::optional<FollowedTasks> tasks_;

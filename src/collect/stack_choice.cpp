@@ -39,7 +39,13 @@ uint64_t walk_ring_bytes(const SampleSettings& settings, std::optional<uint64_t>
   return settings.period ? 4 * usual : usual;
 }
 
-base::Result<std::unique_ptr<kernel::StackProgram>> load_program(const SampleSettings& settings,
+// Three quarters of a CPU's ring, in which copies may come before the recorder has run.
+uint32_t copies_at_once(uint64_t ring_bytes) {
+  constexpr uint64_t kLeast = 2;
+  return static_cast<uint32_t>(std::max(kLeast, ring_bytes / 4 * 3 / kStartStackBytes));
+}
+
+base::Result<std::unique_ptr<kernel::StackProgram>> load_program(const SampleSettings& settings, uint64_t rate,
                                                                  std::optional<uint64_t> ring_bytes) {
   kernel::StackProgram::Settings wanted;
   wanted.kernel_stacks = settings.kernel_stacks;
@@ -47,6 +53,7 @@ base::Result<std::unique_ptr<kernel::StackProgram>> load_program(const SampleSet
   wanted.also_raw = settings.check_walks;
   if (settings.max_stack) wanted.max_frames = *settings.max_stack;
   wanted.ring_bytes = walk_ring_bytes(settings, ring_bytes);
+  wanted.copies_at_once = copies_at_once(ring_bytes.value_or(copy_ring_bytes(rate)));
   return kernel::StackProgram::load(wanted);
 }
 
@@ -111,6 +118,14 @@ uint32_t stack_bytes_for(uint64_t samples_a_second) {
       std::clamp(kCopiedBytesASecond / std::max<uint64_t>(1, samples_a_second) / 8 * 8, kLeast, kMost));
 }
 
+uint64_t copy_ring_bytes(uint64_t samples_a_second) {
+  constexpr uint64_t kLeast = 2 << 20;
+  constexpr uint64_t kMost = 16 << 20;
+  // In ten milliseconds, as the program counts them.
+  const uint64_t copied = std::min(samples_a_second, kMost) / 100 * kStartStackBytes;
+  return std::clamp(std::bit_ceil(copied / 3 * 4), kLeast, kMost);
+}
+
 base::Result<StackChoice> choose_stacks(const SampleSettings& settings, const std::vector<kernel::EventSpec>& events,
                                         const Target& target, std::optional<uint64_t> ring_bytes, const Note& note) {
   StackChoice choice;
@@ -127,10 +142,12 @@ base::Result<StackChoice> choose_stacks(const SampleSettings& settings, const st
     std::fill(choice.of_events.begin(), choice.of_events.end(), CallGraph::kFramePointers);
     return choice;
   }
-  auto program = load_program(settings, ring_bytes);
+  const uint64_t rate = rate_of(events, settings);
+  auto program = load_program(settings, rate, ring_bytes);
   if (!program && !automatic) return std::move(program).error();
   if (!program) return choose_without_bpf(settings, events, target, because(program.error()));
   choice.program = std::move(*program);
+  choice.ring_bytes = copy_ring_bytes(rate);
   choose_bpf(settings, events, note, choice);
   if (automatic) choice.why = "stacks are walked in the kernel by call-frame tables (--call-graph bpf)";
   return choice;

@@ -20,6 +20,7 @@ struct StackChoice {
   std::vector<CallGraph> of_events;  // one for each; none is kAuto
   uint32_t stack_bytes = kDefaultStackBytes;
   std::unique_ptr<kernel::StackProgram> program;  // where an event's stacks are walked in the kernel
+  uint64_t ring_bytes = 0;                        // of each CPU, that the copies at the start need; with a program
   std::string why;                                // a line for the user, where the choice was ours; else empty
 };
 
@@ -38,5 +39,8 @@ std::string why_not_walked(const kernel::EventSpec& event, const SampleSettings&
 
 // How much of the stack is copied at this rate, so that the copies of one CPU stay below some 32 MB a second.
 uint32_t stack_bytes_for(uint64_t samples_a_second);
+
+// How large a CPU's ring is, for the copies of ten milliseconds to fill at most three quarters of it.
+uint64_t copy_ring_bytes(uint64_t samples_a_second);
 
 }  // namespace tephra::collect

@@ -62,6 +62,7 @@ void set_constants(stack_sample& skeleton, const StackProgram::Settings& setting
   constants.kernel_stacks = settings.kernel_stacks;
   constants.user_stacks = settings.user_stacks;
   constants.also_raw = settings.also_raw;
+  constants.copies_at_once = settings.copies_at_once;
 }
 
 // Lets the maps of `skeleton`, but for its constants and its event, be those of `first`.

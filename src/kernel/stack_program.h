@@ -33,6 +33,7 @@ class StackProgram {
     uint64_t max_table_bytes = 256 << 20;
     uint32_t max_mappings = 1 << 16;  // of all processes together
     uint32_t max_processes = 1 << 14;
+    uint32_t copies_at_once = 64;  // that a CPU may leave to perf in ten milliseconds
     bool kernel_stacks = true;
     bool user_stacks = true;
     bool also_raw = false;  // for checking: perf writes its own record of every sample too
