@@ -1,23 +1,20 @@
 #include "base/inflate.h"
 
-#include <zlib.h>
+#include <libdeflate.h>
 
-#include <climits>
+#include <memory>
 
 namespace tephra::base {
 
 bool inflate_into(Bytes compressed, std::span<std::byte> output) {
-  if (compressed.size() > UINT_MAX || output.size() > UINT_MAX) return false;
-  z_stream stream{};
-  if (::inflateInit(&stream) != Z_OK) return false;
-  stream.next_in = const_cast<Bytef*>(reinterpret_cast<const Bytef*>(compressed.data()));
-  stream.avail_in = static_cast<uInt>(compressed.size());
-  stream.next_out = reinterpret_cast<Bytef*>(output.data());
-  stream.avail_out = static_cast<uInt>(output.size());
-  const int status = ::inflate(&stream, Z_FINISH);
-  const bool whole = status == Z_STREAM_END && stream.avail_out == 0;
-  ::inflateEnd(&stream);
-  return whole;
+  struct Free {
+    void operator()(libdeflate_decompressor* decompressor) const { ::libdeflate_free_decompressor(decompressor); }
+  };
+  const std::unique_ptr<libdeflate_decompressor, Free> decompressor(::libdeflate_alloc_decompressor());
+  if (decompressor == nullptr) return false;
+  // Without a place for the number of bytes that came out, any other number than that of `output` is an error.
+  return ::libdeflate_zlib_decompress(decompressor.get(), compressed.data(), compressed.size(), output.data(),
+                                      output.size(), nullptr) == LIBDEFLATE_SUCCESS;
 }
 
 }  // namespace tephra::base

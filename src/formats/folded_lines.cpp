@@ -58,6 +58,19 @@ std::vector<FoldedLines::Item> FoldedLines::items_in_order() const {
   return items;
 }
 
+// How long text() may become: numbers are counted with all their digits.
+size_t FoldedLines::longest_text() const {
+  constexpr size_t kLongestNumber = 20;
+  std::vector<size_t> lengths(nodes_.size());  // with the separator behind it
+  size_t sum = 0;
+  for (Place place = kTop + 1; place < nodes_.size(); ++place) {
+    const Node& node = nodes_[place];
+    lengths[place] = lengths[node.parent] + texts_[node.text].size() + 1;
+    if (node.counted) sum += lengths[place] + kLongestNumber + 1;
+  }
+  return sum;
+}
+
 std::string FoldedLines::text() const {
   const std::vector<Item> items = items_in_order();
   std::vector<size_t> first(nodes_.size() + 1);  // of the items below a place
@@ -68,6 +81,7 @@ std::string FoldedLines::text() const {
     size_t next, end, prefix;  // items, and how much of `line` is above them
   };
   std::string text;
+  text.reserve(longest_text());
   std::string line;
   std::vector<Level> levels = {{0, first[1], 0}};
   while (!levels.empty()) {

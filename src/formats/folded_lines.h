@@ -41,6 +41,7 @@ class FoldedLines {
     bool is_line;
   };
 
+  size_t longest_text() const;
   std::vector<uint32_t> ranks() const;
   std::vector<Item> items_in_order() const;
 

@@ -16,6 +16,7 @@ constexpr std::string_view kKind = "kallsyms";
 constexpr uint32_t kVersion = 1;
 constexpr uint64_t kLimit = 64 << 20;
 constexpr size_t kLongestText = 32 << 20;
+constexpr size_t kUsualText = 12 << 20;
 
 // A boot id is a UUID: its hex digits.
 std::string key_of(const std::string& boot_id_path) {
@@ -46,6 +47,7 @@ void KernelSymbolText::feed_listed(objects::Kallsyms& symbols) const {
   const base::FileDescriptor fd(::open(path_.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
   if (!fd) return;
   std::string text;
+  if (!key_.empty()) text.reserve(kUsualText);
   std::array<std::byte, 64 << 10> piece;
   bool complete = false;
   while (!complete) {
