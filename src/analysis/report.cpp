@@ -9,6 +9,7 @@
 #include "analysis/labels.h"
 #include "analysis/report_chains.h"
 #include "analysis/stack_walk.h"
+#include "base/hash.h"
 #include "base/names.h"
 
 namespace tephra::analysis {
@@ -137,6 +138,22 @@ class FrameKeys {
   }
 
  private:
+  struct Key {
+    std::string_view dso, symbol, file;
+    uint32_t line;
+    bool kernel;
+    bool operator==(const Key&) const = default;
+  };
+  struct HashOfKey {
+    size_t operator()(const Key& key) const {
+      uint64_t hash = base::mix(key.line, key.kernel);
+      for (const std::string_view text : {key.dso, key.symbol, key.file}) {
+        hash = base::hash_bytes(base::as_bytes(text), hash);
+      }
+      return hash;
+    }
+  };
+
   void add(const model::Profile& profile, const ReportOptions& options, FrameId id) {
     const model::Frame& frame = profile.frames[id];
     const model::Mapping& mapping = profile.mappings[frame.mapping];
@@ -156,14 +173,14 @@ class FrameKeys {
       row.line = frame.line;
     }
     const auto [at, fresh] =
-        index_.try_emplace({row.dso, row.symbol, row.file, row.line, row.kernel}, static_cast<uint32_t>(size()));
+        index_.try_emplace(Key{row.dso, row.symbol, row.file, row.line, row.kernel}, static_cast<uint32_t>(size()));
     if (fresh) descriptions_.push_back(row);
     of_frame_[id.value] = at->second;
   }
 
   std::vector<uint32_t> of_frame_;
   std::vector<ReportEntry> descriptions_;
-  std::map<std::tuple<std::string_view, std::string_view, std::string_view, uint32_t, bool>, uint32_t> index_;
+  std::unordered_map<Key, uint32_t, HashOfKey> index_;
 };
 
 void operator+=(Totals& sum, const Totals& more) {
