@@ -291,14 +291,17 @@ void rank(const Report& report, std::vector<Ranked>& rows) {
 void add_chains(const model::Profile& profile, const StackChildren& children, const FrameKeys& keys,
                 const std::vector<bool>& outermost, std::span<const ContextSample> samples,
                 const ReportOptions& options, const Report& report, std::vector<Ranked>& rows) {
-  ChainBuilder builder(
-      profile, children, keys.of_frame(), outermost,
-      {.order = options.chains,
-       .with_callees = options.children,
-       .smallest = options.chain_percent_limit / 100 * static_cast<double>(report.measure(report.whole)),
-       .by_count = report.whole.value == 0});
+  const double smallest = options.chain_percent_limit / 100 * static_cast<double>(report.measure(report.whole));
+  ChainBuilder builder(profile, children, keys.of_frame(), outermost,
+                       {.order = options.chains,
+                        .with_callees = options.children,
+                        .smallest = smallest,
+                        .by_count = report.whole.value == 0});
   std::unordered_map<uint32_t, std::vector<Ranked*>> wanted;
-  for (Ranked& row : rows) wanted[row.context].push_back(&row);
+  for (Ranked& row : rows) {
+    // No chain of a row weighs more than the row.
+    if (static_cast<double>(report.measure(row.entry.total)) >= smallest) wanted[row.context].push_back(&row);
+  }
   for_each_context(samples, [&](std::span<const ContextSample> part) {
     const auto found = wanted.find(part.front().context);
     if (found == wanted.end()) return;

@@ -12,13 +12,14 @@ inline uint64_t mix(uint64_t a, uint64_t b) {
   return static_cast<uint64_t>(product) ^ static_cast<uint64_t>(product >> 64);
 }
 
-// A fast hash for tables in memory. Not stable across versions, not for hostile tables that must resist flooding.
+// A fast hash for tables in memory. Not stable across versions. Texts can be made that have the same hash by whoever
+// knows the seed.
 inline uint64_t hash_bytes(Bytes bytes, uint64_t seed = 0) {
   const std::byte* at = bytes.data();
   size_t left = bytes.size();
   uint64_t hash = seed ^ (left * 0x9e3779b97f4a7c15u);
   while (left >= 16) {
-    hash = mix(hash ^ load<uint64_t>(at), load<uint64_t>(at + 8));
+    hash = mix(hash ^ load<uint64_t>(at), seed ^ load<uint64_t>(at + 8));
     at += 16;
     left -= 16;
   }
@@ -30,7 +31,7 @@ inline uint64_t hash_bytes(Bytes bytes, uint64_t seed = 0) {
     left -= 8;
   }
   if (left > 0) std::memcpy(&high, at, left);
-  return mix(hash ^ low, high);
+  return mix(hash ^ low, seed ^ high);
 }
 
 }  // namespace tephra::base

@@ -3,7 +3,6 @@
 #include <deque>
 #include <string>
 #include <string_view>
-#include <unordered_map>
 #include <vector>
 
 #include "model/id.h"
@@ -26,11 +25,21 @@ class StringTable {
   size_t size() const { return views_.size(); }
 
  private:
+  // A place of the index: the id of a text and some bits of its hash; id 0, the empty text, marks a free one.
+  struct Slot {
+    uint32_t hash = 0;
+    StringId id;
+  };
+
   std::string_view store(std::string_view text);
+  // Where a text is, or belongs.
+  size_t place_of(std::string_view text, uint64_t hash) const;
+  void grow();
+
 
   std::deque<std::string> blocks_;  // text lives here; a block is never reallocated
   std::vector<std::string_view> views_;
-  std::unordered_map<std::string_view, StringId> ids_;
+  std::vector<Slot> slots_;  // open addressing; a power of two of them, at most half of them used
 };
 
 }  // namespace tephra::model
