@@ -7,6 +7,7 @@
 #include <set>
 #include <utility>
 
+#include "collect/ring_sizes.h"
 #include "collect/running_code.h"
 #include "kernel/privileges.h"
 #include "kernel/procfs.h"
@@ -136,7 +137,8 @@ uint64_t RecordedEvents::usual_ring_bytes() const {
   if (stacks_) return copy_ring_bytes_;
   size_t threads = options_.target.threads.size();
   for (const pid_t pid : options_.target.processes) threads += kernel::thread_count(pid);
-  return threads > 1 || options_.target.user ? 4 * kDefaultRingBytes : kDefaultRingBytes;
+  const uint64_t usual = plain_ring_bytes(samples_a_second(specs_, sampling_));
+  return threads > 1 || options_.target.user ? std::max(usual, 4 * kDefaultRingBytes) : usual;
 }
 
 Synthesizer::Settings RecordedEvents::synthesis() const {

@@ -16,9 +16,6 @@
 
 namespace tephra::collect {
 
-inline constexpr uint64_t kDefaultRingBytes = 512 << 10;
-inline constexpr uint64_t kDefaultFlightBytes = 4 << 20;
-
 struct RecordOptions {
   Target target;
   std::vector<kernel::EventSpec> events;  // empty: cycles where the machine counts them, else cpu-clock

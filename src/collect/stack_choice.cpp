@@ -6,6 +6,7 @@
 #include <bit>
 
 #include "base/units.h"
+#include "collect/ring_sizes.h"
 #include "collect/target_frames.h"
 #include "kernel/procfs.h"
 
@@ -19,15 +20,6 @@ bool any_walked(const std::vector<kernel::EventSpec>& events, const SampleSettin
                      [&](const auto& event) { return why_not_walked(event, settings).empty(); });
 }
 
-uint64_t rate_of(const std::vector<kernel::EventSpec>& events, const SampleSettings& settings) {
-  uint64_t rate = 0;
-  for (const auto& event : events) {
-    // What a period amounts to is not known beforehand: the usual rate stands for it.
-    rate += event.frequency.value_or(settings.frequency.value_or(settings.default_frequency));
-  }
-  return rate;
-}
-
 // One ring, of what all CPUs have.
 uint64_t walk_ring_bytes(const SampleSettings& settings, std::optional<uint64_t> ring_bytes) {
   constexpr uint64_t kLeast = 4 << 20;
@@ -37,12 +29,6 @@ uint64_t walk_ring_bytes(const SampleSettings& settings, std::optional<uint64_t>
   // It cannot grow, and with a period samples may come at any rate.
   const uint64_t usual = std::clamp(std::bit_ceil(cpus << 20), kLeast, kMost);
   return settings.period ? 4 * usual : usual;
-}
-
-// Three quarters of a CPU's ring, in which copies may come before the recorder has run.
-uint32_t copies_at_once(uint64_t ring_bytes) {
-  constexpr uint64_t kLeast = 2;
-  return static_cast<uint32_t>(std::max(kLeast, ring_bytes / 4 * 3 / kStartStackBytes));
 }
 
 base::Result<std::unique_ptr<kernel::StackProgram>> load_program(const SampleSettings& settings, uint64_t rate,
@@ -71,7 +57,7 @@ StackChoice choose_without_bpf(const SampleSettings& settings, const std::vector
   choice.of_events.assign(events.size(), copies ? CallGraph::kDwarf : CallGraph::kFramePointers);
   choice.stack_bytes = settings.stack_bytes;
   if (copies) {
-    choice.stack_bytes = stack_bytes_for(rate_of(events, settings));
+    choice.stack_bytes = stack_bytes_for(samples_a_second(events, settings));
     choice.why = fmt::format(
         "stacks are copied, {} each (--call-graph dwarf,{}): {} keeps no frame pointers, and they "
         "cannot be walked in the kernel: {}",
@@ -111,19 +97,20 @@ std::string why_not_walked(const kernel::EventSpec& event, const SampleSettings&
   return {};
 }
 
+uint64_t samples_a_second(const std::vector<kernel::EventSpec>& events, const SampleSettings& settings) {
+  uint64_t rate = 0;
+  for (const auto& event : events) {
+    // What a period amounts to is not known beforehand: the usual rate stands for it.
+    rate += event.frequency.value_or(settings.frequency.value_or(settings.default_frequency));
+  }
+  return rate;
+}
+
 uint32_t stack_bytes_for(uint64_t samples_a_second) {
   constexpr uint64_t kLeast = kDefaultStackBytes;
   constexpr uint64_t kMost = kMaxStackBytes;
   return static_cast<uint32_t>(
       std::clamp(kCopiedBytesASecond / std::max<uint64_t>(1, samples_a_second) / 8 * 8, kLeast, kMost));
-}
-
-uint64_t copy_ring_bytes(uint64_t samples_a_second) {
-  constexpr uint64_t kLeast = 2 << 20;
-  constexpr uint64_t kMost = 16 << 20;
-  // In ten milliseconds, as the program counts them.
-  const uint64_t copied = std::min(samples_a_second, kMost) / 100 * kStartStackBytes;
-  return std::clamp(std::bit_ceil(copied / 3 * 4), kLeast, kMost);
 }
 
 base::Result<StackChoice> choose_stacks(const SampleSettings& settings, const std::vector<kernel::EventSpec>& events,
@@ -142,7 +129,7 @@ base::Result<StackChoice> choose_stacks(const SampleSettings& settings, const st
     std::fill(choice.of_events.begin(), choice.of_events.end(), CallGraph::kFramePointers);
     return choice;
   }
-  const uint64_t rate = rate_of(events, settings);
+  const uint64_t rate = samples_a_second(events, settings);
   auto program = load_program(settings, rate, ring_bytes);
   if (!program && !automatic) return std::move(program).error();
   if (!program) return choose_without_bpf(settings, events, target, because(program.error()));

@@ -37,10 +37,10 @@ StackChoice choose_unwalked(const SampleSettings& settings, const std::vector<ke
 // Why the samples of an event cannot be taken by the in-kernel unwinder; empty when they can.
 std::string why_not_walked(const kernel::EventSpec& event, const SampleSettings& settings);
 
+// How often events come together on a CPU, at most.
+uint64_t samples_a_second(const std::vector<kernel::EventSpec>& events, const SampleSettings& settings);
+
 // How much of the stack is copied at this rate, so that the copies of one CPU stay below some 32 MB a second.
 uint32_t stack_bytes_for(uint64_t samples_a_second);
-
-// How large a CPU's ring is, for the copies of ten milliseconds to fill at most three quarters of it.
-uint64_t copy_ring_bytes(uint64_t samples_a_second);
 
 }  // namespace tephra::collect

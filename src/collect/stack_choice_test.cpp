@@ -49,15 +49,6 @@ TEST(StackChoice, CopiesAreSmallerAtHighRates) {
   for (const uint64_t rate : {100, 333, 999, 2500, 7777}) EXPECT_EQ(stack_bytes_for(rate) % 8, 0u);
 }
 
-TEST(StackChoice, RingsHoldTheCopiesOfTenMilliseconds) {
-  EXPECT_EQ(copy_ring_bytes(0), uint64_t{2} << 20);
-  for (const uint64_t rate : {99, 4000, 4500, 5000, 10'000, 30'000}) {
-    EXPECT_GE(copy_ring_bytes(rate) / 4 * 3 / kStartStackBytes, rate / 100) << rate;
-  }
-  EXPECT_EQ(copy_ring_bytes(1'000'000), uint64_t{16} << 20);
-  EXPECT_EQ(copy_ring_bytes(~uint64_t{0}), uint64_t{16} << 20);
-}
-
 TEST(StackChoice, WhatWasAskedForByNameIsTaken) {
   SampleSettings settings;
   settings.call_graph = CallGraph::kDwarf;
