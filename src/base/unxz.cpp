@@ -7,8 +7,6 @@
 namespace tephra::base {
 namespace {
 
-// Enough for every preset of xz but the largest, which embedded data is not made with.
-constexpr uint64_t kMostMemory = uint64_t{64} << 20;
 constexpr size_t kStep = 256 << 10;
 
 // Decodes to the end of the stream; false when it does not end well within `limit` bytes.
@@ -29,9 +27,9 @@ bool decode(lzma_stream& stream, std::string& out, size_t limit) {
 
 }  // namespace
 
-std::optional<std::string> unxz(Bytes compressed, size_t limit) {
+std::optional<std::string> unxz(Bytes compressed, size_t limit, uint64_t memory) {
   lzma_stream stream = LZMA_STREAM_INIT;
-  if (::lzma_stream_decoder(&stream, kMostMemory, 0) != LZMA_OK) return std::nullopt;
+  if (::lzma_stream_decoder(&stream, memory, LZMA_CONCATENATED) != LZMA_OK) return std::nullopt;
   stream.next_in = reinterpret_cast<const uint8_t*>(compressed.data());
   stream.avail_in = compressed.size();
   std::string out;

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <string>
 
@@ -8,8 +9,9 @@
 
 namespace tephra::base {
 
-// What an xz stream holds. Nothing when it is damaged, or holds more than `limit` bytes. Needs some 64 MiB beside the
-// result at most.
-std::optional<std::string> unxz(Bytes compressed, size_t limit);
+// What xz streams, one after the other, hold. Nothing when they are damaged, hold more than `limit` bytes, or need more
+// than `memory` beside the result. The default is enough for every preset of xz but the largest, which embedded data is
+// not made with.
+std::optional<std::string> unxz(Bytes compressed, size_t limit, uint64_t memory = uint64_t{64} << 20);
 
 }  // namespace tephra::base

@@ -17,6 +17,7 @@
 #include "cli/redaction_key.h"
 #include "cli/source_options.h"
 #include "formats/format.h"
+#include "formats/input_file.h"
 #include "objects/elf_file.h"
 #include "symbols/file_finder.h"
 #include "views/printable.h"
@@ -233,7 +234,7 @@ void print_missing(const Bundle& bundle) {
 
 base::Result<int> write_archive(const InputOptions& input, const std::string& output, bool unproven) {
   TEPHRA_TRY(const auto packing, packing_of(output));
-  TEPHRA_TRY(const auto content, base::FileContent::open(input.path));
+  TEPHRA_TRY(const auto content, formats::InputFile::open(input.path));
   stream::BuildOptions build;
   build.filter.keep_idle = build.filter.keep_own = true;
   TEPHRA_TRY(const auto profile, formats::read_profile(content.bytes(), input.path, build));

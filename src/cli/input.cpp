@@ -13,6 +13,7 @@
 #include "cli/redaction_key.h"
 #include "cli/source_options.h"
 #include "formats/format.h"
+#include "formats/input_file.h"
 #include "formats/jit_files.h"
 #include "symbols/file_finder.h"
 #include "unwind/offline_unwinder.h"
@@ -43,8 +44,12 @@ base::Status apply_time(const std::string& time, stream::SampleFilter& filter) {
   return {};
 }
 
-// The first event, in the order they were asked for, that has samples.
+// The event that the profile names as the one to show, else the first, in the order they were asked for, that has
+// samples.
 model::EventId first_event(const model::Profile& profile) {
+  for (const model::EventId event : profile.samples.event) {
+    if (profile.text(profile.events[event].name) == profile.facts.default_event) return event;
+  }
   return *std::min_element(profile.samples.event.begin(), profile.samples.event.end());
 }
 
@@ -203,9 +208,12 @@ base::Error no_samples(const InputOptions& options, const model::Profile& profil
 
 }  // namespace
 
-base::Result<Input> load(const InputOptions& options) {
+namespace {
+
+// Reads what `options` ask for, of one event where `pick_event`.
+base::Result<model::Profile> load(const InputOptions& options, bool pick_event) {
   TEPHRA_TRY(const auto redaction, redaction_of(options));
-  TEPHRA_TRY(const auto content, base::FileContent::open(options.path));
+  TEPHRA_TRY(const auto content, formats::InputFile::open(options.path));
   TEPHRA_TRY(stream::BuildOptions build, build_options(options));
   StackUnwinding unwinding(options.symbols);
   unwinding.serve(build);
@@ -215,7 +223,7 @@ base::Result<Input> load(const InputOptions& options) {
   if (model::totals(profile).count == 0) {
     return redaction ? no_samples(options, profile, *redaction) : no_samples(options, profile);
   }
-  if (options.event.empty() && events_with_samples(profile) > 1) {
+  if (pick_event && options.event.empty() && events_with_samples(profile) > 1) {
     const std::string name(profile.text(profile.events[first_event(profile)].name));
     if (!options.quiet) {
       fmt::print(stderr, "tephra: showing event {}; --event-filter selects another\n",
@@ -224,8 +232,17 @@ base::Result<Input> load(const InputOptions& options) {
     build.filter.events = {name};
     TEPHRA_TRY(profile, formats::read_profile(content.bytes(), options.path, build));
   }
-  Input input{symbols::symbolize(profile, options.symbols), {}};
-  if (redaction) input.profile = model::redact(input.profile, *redaction);
+  profile = symbols::symbolize(profile, options.symbols);
+  return redaction ? model::redact(profile, *redaction) : std::move(profile);
+}
+
+}  // namespace
+
+base::Result<model::Profile> load_all_events(const InputOptions& options) { return load(options, false); }
+
+base::Result<Input> load(const InputOptions& options) {
+  TEPHRA_TRY(auto profile, load(options, true));
+  Input input{std::move(profile), {}};
   input.verdict = analysis::judge(input.profile);
   return input;
 }

@@ -67,6 +67,9 @@ class StackUnwinding {
 // What load() reads with: the filters of `options.build`, and those kept as text.
 base::Result<stream::BuildOptions> build_options(const InputOptions& options);
 
+// Opens, reads and symbolizes, with all events. A recording without samples is an error that says so.
+base::Result<model::Profile> load_all_events(const InputOptions& options);
+
 // Opens, reads, selects the event and symbolizes. A recording without samples is an error that says so.
 base::Result<Input> load(const InputOptions& options);
 

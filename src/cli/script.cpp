@@ -9,6 +9,7 @@
 #include "cli/command.h"
 #include "cli/input.h"
 #include "formats/format.h"
+#include "formats/input_file.h"
 #include "model/profile_assembler.h"
 #include "stream/tracepoint_format.h"
 #include "views/script_text.h"
@@ -153,7 +154,7 @@ base::Result<int> script(std::span<const std::string> words) {
   TEPHRA_TRY(const bool go_on, parse(*parser, words));
   if (!go_on) return kExitDone;
   arguments.script.call_chains = !arguments.hide_call_graph;
-  TEPHRA_TRY(const auto content, base::FileContent::open(arguments.input.path));
+  TEPHRA_TRY(const auto content, formats::InputFile::open(arguments.input.path));
   TEPHRA_TRY(auto recording, open_recording(content.bytes(), arguments.input.path));
   TEPHRA_TRY(arguments.redaction, redaction_of(arguments.input));
   if (arguments.redaction) {

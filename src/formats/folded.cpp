@@ -6,6 +6,8 @@
 #include <unordered_map>
 #include <vector>
 
+#include <fmt/format.h>
+
 #include "formats/folded_lines.h"
 #include "model/profile_assembler.h"
 
@@ -65,9 +67,9 @@ std::string_view next_line(std::string_view& text) {
 
 // Most lines of the beginning must be stacks, and one of them must count something: /proc/PID/maps has lines that end
 // in 0. Single bad lines are counted when the file is read.
-bool sniff(Bytes bytes) {
+std::string refusal(Bytes bytes) {
   std::string_view text = base::as_text(bytes);
-  if (text.substr(0, kSniffedBytes).find('\0') != std::string_view::npos) return false;
+  if (text.substr(0, kSniffedBytes).find('\0') != std::string_view::npos) return "it is not text";
   size_t good = 0;
   size_t bad = 0;
   uint64_t counted = 0;
@@ -79,7 +81,8 @@ bool sniff(Bytes bytes) {
     ++(parsed && !indented ? good : bad);
     if (parsed) counted |= parsed->count;
   }
-  return good > 2 * bad && counted != 0;
+  if (good > 2 * bad && counted != 0) return {};
+  return fmt::format("of its first {} lines, {} are stacks with a count", good + bad, counted != 0 ? good : 0);
 }
 
 class Reader {
@@ -249,7 +252,8 @@ std::string write_folded(const model::Profile& profile, const FoldedOptions& opt
 const Format kFolded{
     .name = "folded",
     .summary = "folded stacks, one line a stack",
-    .sniff = sniff,
+    .endings = ".folded .collapsed",
+    .refusal = refusal,
     .read = read,
     .write = write,
 };

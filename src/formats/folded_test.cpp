@@ -24,7 +24,7 @@ model::Profile read(std::string_view text) {
 
 std::string round_trip(std::string_view text) { return write_folded(read(text), {}); }
 
-bool sniff(std::string_view text) { return kFolded.sniff(base::as_bytes(text)); }
+bool sniff(std::string_view text) { return kFolded.refusal(base::as_bytes(text)).empty(); }
 
 // The sum of the numbers at the ends of lines.
 uint64_t sum(const std::string& text) {
@@ -138,7 +138,7 @@ TEST(FoldedFixtures, AreToldFromOtherText) {
     const auto content = base::FileContent::open(entry.path());
     ASSERT_TRUE(content.ok());
     const auto bytes = content.value().bytes();
-    EXPECT_EQ(kFolded.sniff(bytes), expected && !bytes.empty());
+    EXPECT_EQ(kFolded.refusal(bytes).empty(), expected && !bytes.empty());
     ++(expected ? folded : other);
     if (!expected) continue;
     const auto profile = kFolded.read(bytes);

@@ -17,8 +17,10 @@ namespace tephra::formats {
 struct Format {
   std::string_view name;
   std::string_view summary;
-  // Whether bytes look like this format, judged by content alone.
-  bool (*sniff)(base::Bytes bytes) = nullptr;
+  std::string_view endings;  // of file names, separated by spaces, for choosing what to write: ".folded .collapsed"
+  // Why bytes are not of this format, judged by content alone and mostly by their beginning, as the end of "NAME: …".
+  // Empty: they are.
+  std::string (*refusal)(base::Bytes bytes) = nullptr;
   base::Result<stream::Recording> (*open)(base::Bytes bytes) = nullptr;
   base::Result<model::Profile> (*read)(base::Bytes bytes) = nullptr;
   base::Result<std::string> (*write)(const model::Profile& profile) = nullptr;
@@ -28,10 +30,13 @@ struct Format {
 std::span<const Format* const> formats();
 const Format* find_format(std::string_view name);
 
-// The format of `bytes`. None: an error that lists what was tried. `name` is for the message.
+// The format to write a file of this name in; null when its ending says nothing. The longest ending decides.
+const Format* format_for_path(std::string_view path);
+
+// The format of `bytes`. None: an error that lists what was tried and why not. `name` is for the message.
 base::Result<const Format*> recognise(base::Bytes bytes, const std::string& name);
 
-// Reads a profile of any readable format; `options` matter for event files only.
+// Reads a profile of any readable format. For files that hold no single samples, the filter of `options` is what counts.
 base::Result<model::Profile> read_profile(base::Bytes bytes, const std::string& name,
                                           const stream::BuildOptions& options);
 

@@ -42,9 +42,9 @@ Bytes slice(Bytes file, const Section& section, bool& whole) {
   return file.subspan(section.offset, std::min<uint64_t>(section.size, file.size() - section.offset));
 }
 
-bool sniff(Bytes bytes) {
+std::string refusal(Bytes bytes) {
   const auto text = base::as_text(bytes);
-  return text.starts_with(kMagic) || text.starts_with(kSwappedMagic);
+  return text.starts_with(kMagic) || text.starts_with(kSwappedMagic) ? "" : "it does not begin with PERFILE2";
 }
 
 // Reads the ids of an event, from whole words.
@@ -312,7 +312,8 @@ base::Result<Recording> open(Bytes file) {
 const Format kPerfData{
     .name = "perf.data",
     .summary = "recordings of tephra record and perf record",
-    .sniff = sniff,
+    .endings = ".data",
+    .refusal = refusal,
     .open = open,
 };
 

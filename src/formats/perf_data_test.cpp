@@ -18,7 +18,7 @@ using stream::TestBytes;
 using stream::TestRecording;
 
 stream::Recording open(const std::string& file) {
-  EXPECT_TRUE(kPerfData.sniff(base::as_bytes(file)));
+  EXPECT_EQ(kPerfData.refusal(base::as_bytes(file)), "");
   auto recording = kPerfData.open(base::as_bytes(file));
   EXPECT_TRUE(recording.ok()) << recording.error().message();
   return recording.ok() ? std::move(recording).value() : stream::Recording{};
@@ -209,8 +209,8 @@ TEST(PerfData, WhatIsNotOneIsRefusedWithTheReason) {
   EXPECT_NE(refusal(test_file(small_recording()).substr(0, 100)).find("truncated"), std::string::npos);
   EXPECT_NE(refusal("2ELIFREP" + std::string(200, '\0')).find("byte order"), std::string::npos);
   EXPECT_NE(refusal("PERFILE2" + TestBytes().put(uint64_t{16}).text()).find("no event"), std::string::npos);
-  EXPECT_FALSE(kPerfData.sniff(base::as_bytes("PERFILE1")));
-  EXPECT_FALSE(kPerfData.sniff({}));
+  EXPECT_NE(kPerfData.refusal(base::as_bytes("PERFILE1")), "");
+  EXPECT_NE(kPerfData.refusal({}), "");
 }
 
 // A file cut at any byte opens up to its last whole record, and says that it was cut.

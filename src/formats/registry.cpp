@@ -3,13 +3,14 @@
 #include <algorithm>
 #include <array>
 
+#include "formats/filtered_profile.h"
 #include "formats/folded.h"
 #include "formats/format.h"
 #include "formats/perf_data.h"
 
 namespace tephra::formats {
 
-// One line a format; the order is the order of sniffing.
+// One line a format; the order is that of trying.
 std::span<const Format* const> formats() {
   static constexpr std::array<const Format*, 2> kFormats{&kPerfData, &kFolded};
   return kFormats;
@@ -21,14 +22,31 @@ const Format* find_format(std::string_view name) {
   return found == all.end() ? nullptr : *found;
 }
 
+const Format* format_for_path(std::string_view path) {
+  const Format* best = nullptr;
+  size_t longest = 0;
+  for (const Format* format : formats()) {
+    for (std::string_view left = format->endings; !left.empty();) {
+      const std::string_view ending = left.substr(0, left.find(' '));
+      left.remove_prefix(std::min(left.size(), ending.size() + 1));
+      if (ending.size() <= longest || !path.ends_with(ending)) continue;
+      best = format;
+      longest = ending.size();
+    }
+  }
+  return best;
+}
+
 base::Result<const Format*> recognise(base::Bytes bytes, const std::string& name) {
   if (bytes.empty()) return base::failed("cannot read", name, "the file is empty");
   std::string tried;
   for (const Format* format : formats()) {
-    if (format->sniff(bytes)) return format;
-    tried += fmt::format("{}{}", tried.empty() ? "" : ", ", format->name);
+    if (format->refusal == nullptr) continue;
+    const std::string why = format->refusal(bytes);
+    if (why.empty()) return format;
+    tried += fmt::format("\n  {}: {}", format->name, why);
   }
-  return base::failed("cannot read", name, fmt::format("it is none of the known formats (tried {})", tried));
+  return base::failed("cannot read", name, fmt::format("it is none of the known formats:{}", tried));
 }
 
 base::Result<model::Profile> read_profile(base::Bytes bytes, const std::string& name,
@@ -36,8 +54,12 @@ base::Result<model::Profile> read_profile(base::Bytes bytes, const std::string& 
   TEPHRA_TRY(const Format* format, recognise(bytes, name));
   if (format->read != nullptr) {
     auto profile = format->read(bytes);
+    if (profile) profile = filtered(std::move(*profile), options.filter);
     if (!profile) profile.error().on = name;
     return profile;
+  }
+  if (format->open == nullptr) {
+    return base::failed("cannot read", name, fmt::format("{} is no profile by itself", format->summary));
   }
   auto recording = format->open(bytes);
   if (!recording) {

@@ -23,6 +23,7 @@ using FrameId = Id<struct FrameTag>;
 using StackId = Id<struct StackTag>;
 using EventId = Id<struct EventTag>;
 using ThreadId = Id<struct ThreadTag>;
+using LabelSetId = Id<struct LabelSetTag>;
 
 }  // namespace tephra::model
 

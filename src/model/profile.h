@@ -50,8 +50,10 @@ struct Mapping {
   FileIdentity file;
   CodeKind kind = CodeKind::kNone;
   // kKernel: where the symbol _text was when the recording was made, to detect another boot. kAnonymous,
-  // kJit and kKernelCode: where the mapping began. Else 0.
+  // kJit and kKernelCode: where the mapping began. kFile: the address of the file's first byte, as far as the profile is
+  // of one process and says so. Else 0.
   uint64_t base = 0;
+  uint64_t size = 0;  // kFile: how far it is mapped, from its first byte on, where the profile says so
   // kAnonymous and kJit: the process whose memory it is, since the same address is other code elsewhere. Else 0.
   int32_t pid = 0;
   bool unproven = false;  // kJit: the name is from a file that may be of another process
@@ -62,6 +64,7 @@ struct Function {
   StringId name;         // as shown: demangled, without parameters unless full names were asked for
   StringId system_name;  // as in the symbol table; empty when nothing was found
   bool named = false;    // false: `name` is a stand-in such as "[unknown] libfoo.so+0x1200"
+  uint32_t start_line = 0;  // where the function begins in its source file, 0 when unknown
   auto operator<=>(const Function&) const = default;
 };
 
@@ -99,7 +102,24 @@ struct Stack {
 struct Event {
   StringId name;  // "cpu-clock", "sched:sched_switch"
   StringId unit;  // of a sample's value: "ns", "bytes", "count"
+  // What Samples::count counts ("alloc_objects"); empty: samples.
+  StringId counted;
   auto operator<=>(const Event&) const = default;
+};
+
+// What else a profile says about a sample: a text, or a number with its unit.
+struct Label {
+  StringId key;
+  StringId text;
+  int64_t number = 0;
+  StringId unit;
+  auto operator<=>(const Label&) const = default;
+};
+
+// The labels of a sample, sorted.
+struct LabelSet {
+  std::vector<Label> labels;
+  bool operator==(const LabelSet&) const = default;
 };
 
 // A thread under one name: a thread that renames itself, or whose id is used again, has several rows.
@@ -121,6 +141,7 @@ struct Samples {
   std::vector<uint64_t> value;
   std::vector<uint64_t> time;
   std::vector<int32_t> cpu;
+  std::vector<LabelSetId> labels;  // empty: no sample has any
   std::vector<uint8_t> walk_end;  // enum tephra_walk_end, how a walk by call-frame rules ended; empty: none was walked
 
   size_t size() const { return stack.size(); }
@@ -134,6 +155,14 @@ inline constexpr std::string_view kEngineBranches = "branch records";
 
 struct EmbeddedNames;
 
+// How often an event was sampled, as profiles without single samples tell it. Zero where unknown.
+struct SamplingPeriod {
+  std::string event;
+  std::string unit;
+  int64_t value = 0;
+  bool operator==(const SamplingPeriod&) const = default;
+};
+
 // Facts about the recording as a whole. Empty or zero where unknown.
 struct RecordingFacts {
   std::string format;  // "perf.data", "folded"
@@ -145,6 +174,14 @@ struct RecordingFacts {
   std::string command_line;
   uint64_t first_time = 0;  // of the samples that were read
   uint64_t last_time = 0;
+  int64_t started_unix_ns = 0;
+  int64_t duration_ns = 0;
+  SamplingPeriod period;
+  std::string default_event;  // which event to show first; empty: the first
+  // Regular expressions of functions whose callees are not worth showing, and of those that are nevertheless (pprof).
+  std::string drop_frames;
+  std::string keep_frames;
+  std::vector<std::string> comments;
   // What the recorder told of itself and the machine, nothing where it did not.
   std::optional<double> recorder_cpu_seconds;
   std::optional<double> steal_share;  // of the CPU time in which the hypervisor ran something else, 0 to 1
@@ -153,8 +190,8 @@ struct RecordingFacts {
 };
 
 // A profile: plain tables, immutable once built (see ProfileAssembler). Row 0 is "none" in strings (the empty text),
-// mappings (kNone), functions (not looked up), frames (unused) and stacks (the empty stack); events and threads have
-// no such row.
+// mappings (kNone), functions (not looked up), frames (unused), stacks (the empty stack) and label sets (no label);
+// events and threads have no such row.
 struct Profile {
   StringTable strings;
   Table<Mapping, MappingId> mappings;
@@ -163,6 +200,7 @@ struct Profile {
   Table<Stack, StackId> stacks;
   Table<Event, EventId> events;
   Table<Thread, ThreadId> threads;
+  Table<LabelSet, LabelSetId> label_sets;
   Samples samples;
   Quality quality;
   RecordingFacts facts;

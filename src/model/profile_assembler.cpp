@@ -1,5 +1,7 @@
 #include "model/profile_assembler.h"
 
+#include <algorithm>
+
 namespace tephra::model {
 namespace {
 
@@ -16,6 +18,7 @@ ProfileAssembler::ProfileAssembler() {
   function(Function{});
   frame(Frame{});
   profile_.stacks.add(Stack{});
+  labels({});
 }
 
 template <class Row, class RowId>
@@ -76,12 +79,22 @@ void ProfileAssembler::grow_stack_slots() {
 }
 
 EventId ProfileAssembler::event(const Event& row) {
-  return intern(profile_.events, event_index_, hash_words({row.name.value, row.unit.value}), row);
+  return intern(profile_.events, event_index_, hash_words({row.name.value, row.unit.value, row.counted.value}),
+                row);
 }
 
 ThreadId ProfileAssembler::thread(const Thread& row) {
   const uint64_t hash = hash_words({static_cast<uint64_t>(row.pid), static_cast<uint64_t>(row.tid), row.comm.value});
   return intern(profile_.threads, thread_index_, hash, row);
+}
+
+LabelSetId ProfileAssembler::labels(std::vector<Label> labels) {
+  std::sort(labels.begin(), labels.end());
+  uint64_t hash = 0;
+  for (const Label& label : labels) {
+    hash = hash_words({hash, label.key.value, label.text.value, static_cast<uint64_t>(label.number), label.unit.value});
+  }
+  return intern(profile_.label_sets, label_index_, hash, {std::move(labels)});
 }
 
 void ProfileAssembler::sample(const Sample& row) {
@@ -94,6 +107,11 @@ void ProfileAssembler::sample(const Sample& row) {
   if (row.time) samples.time.push_back(*row.time);
   if (row.cpu) samples.cpu.push_back(*row.cpu);
   if (row.walk_end) samples.walk_end.push_back(*row.walk_end);
+  // The column is there from the first sample with labels on.
+  if (row.labels || !samples.labels.empty()) {
+    samples.labels.resize(samples.size());
+    samples.labels.back() = row.labels;
+  }
 }
 
 Profile ProfileAssembler::finish() && { return std::move(profile_); }

@@ -23,6 +23,8 @@ class ProfileAssembler {
   StackId stack(StackId parent, FrameId frame);
   EventId event(const Event& row);
   ThreadId thread(const Thread& row);
+  // In any order.
+  LabelSetId labels(std::vector<Label> labels);
 
   struct Sample {
     StackId stack;
@@ -33,6 +35,7 @@ class ProfileAssembler {
     std::optional<uint64_t> time;     // kept for all samples or for none
     std::optional<int32_t> cpu;       // likewise
     std::optional<uint8_t> walk_end;  // likewise
+    LabelSetId labels;
   };
   // Appends a row; the caller merges equal samples where that matters.
   void sample(const Sample& row);
@@ -58,6 +61,7 @@ class ProfileAssembler {
   std::vector<uint32_t> stack_slots_;  // stacks by parent and frame: open addressing, 0 is free
   std::unordered_multimap<uint64_t, EventId> event_index_;
   std::unordered_multimap<uint64_t, ThreadId> thread_index_;
+  std::unordered_multimap<uint64_t, LabelSetId> label_index_;
 };
 
 }  // namespace tephra::model

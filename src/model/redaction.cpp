@@ -55,10 +55,16 @@ class Redactor {
     out_.facts.host.clear();
     out_.facts.command_line.clear();
     out_.facts.names.reset();
+    out_.facts.comments.clear();
+    out_.facts.drop_frames.clear();
+    out_.facts.keep_frames.clear();
+    out_.facts.default_event = redaction_.event(in_.facts.default_event);
+    out_.facts.period.event = redaction_.event(in_.facts.period.event);
     add_mappings();
     add_frames();
     add_events();
     add_threads();
+    add_labels();
     return std::move(out_);
   }
 
@@ -112,8 +118,22 @@ class Redactor {
 
   void add_events() {
     for (const Event& event : in_.events) {
-      out_.events.add(
-          {out_.strings.add(redaction_.event(in_.text(event.name))), out_.strings.add(in_.text(event.unit))});
+      out_.events.add({out_.strings.add(redaction_.event(in_.text(event.name))), out_.strings.add(in_.text(event.unit)),
+                       out_.strings.add(redaction_.event(in_.text(event.counted)))});
+    }
+  }
+
+  void add_labels() {
+    for (const LabelSet& set : in_.label_sets) {
+      LabelSet row;
+      for (const Label& label : set.labels) {
+        row.labels.push_back({out_.strings.add(redaction_.label(in_.text(label.key))),
+                              out_.strings.add(redaction_.label(in_.text(label.text))), label.number,
+                              out_.strings.add(in_.text(label.unit))});
+      }
+      // By number: their order is not that of the names that went in.
+      std::sort(row.labels.begin(), row.labels.end());
+      out_.label_sets.add(std::move(row));
     }
   }
 

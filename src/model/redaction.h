@@ -18,6 +18,7 @@ class Redaction {
   std::string function(std::string_view name) const { return word("fn", name); }
   std::string source(std::string_view path) const { return word("src", path); }
   std::string comm(std::string_view name) const { return word("comm", name); }
+  std::string label(std::string_view text) const { return word("label", text); }
   // What a mapping is called, by its kind: names that the kernel gives to its own memory and to memory without a file
   // stay, whatever else looks like them does not.
   std::string path(std::string_view path, CodeKind kind) const;
@@ -35,8 +36,8 @@ class Redaction {
   std::string key_;
 };
 
-// The profile without names: functions, files, source files, threads, build ids, events of probes, host and command
-// line. Names of the kernel and its threads stay, as do numbers of processes, lines and addresses. Functions that were
+// The profile without names: functions, files, source files, threads, build ids, events of probes, keys and texts of
+// labels, host, command line and comments. Names of the kernel and its threads stay, as do numbers of processes, lines and addresses. Functions that were
 // told apart before still are, and equal ones are still equal.
 Profile redact(const Profile& profile, const Redaction& redaction);
 

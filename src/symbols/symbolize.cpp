@@ -110,6 +110,7 @@ class Rewriter {
     out_.functions = profile.functions;
     out_.events = profile.events;
     out_.threads = profile.threads;
+    out_.label_sets = profile.label_sets;
     out_.samples = profile.samples;
     out_.quality = profile.quality;
     out_.facts = profile.facts;
@@ -151,7 +152,7 @@ class Rewriter {
         Frame row = profile_.frames[answer.frame];
         row.inlined = i > 0;
         row.facts |= answer.facts;
-        row.function = function({texts[level.name.value], texts[level.system_name.value], level.named});
+        row.function = function({texts[level.name.value], texts[level.system_name.value], level.named, 0});
         row.file = texts[level.file.value];
         row.line = level.line;
         row.symbol_offset = answer.symbol_offset;

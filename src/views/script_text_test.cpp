@@ -31,7 +31,7 @@ struct Fixture {
   explicit Fixture(std::string_view comm = "prog", bool named = true) {
     model::ProfileAssembler a;
     const auto mapping = a.mapping({.path = a.string("/bin/prog"), .kind = CodeKind::kFile});
-    const auto function = [&](std::string_view name) { return a.function({a.string(name), a.string(name), named}); };
+    const auto function = [&](std::string_view name) { return a.function({a.string(name), a.string(name), named, 0}); };
     const auto frame = [&](std::string_view name, uint64_t address, uint32_t offset, uint32_t line, bool inlined) {
       return a.frame({.mapping = mapping,
                       .inlined = inlined,

@@ -7,7 +7,7 @@
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace tephra;
   const auto bytes = std::as_bytes(std::span(data, size));
-  formats::kFolded.sniff(bytes);
+  (void)formats::kFolded.refusal(bytes);
   const auto profile = formats::kFolded.read(bytes);
   if (!profile.ok()) return 0;
   const auto text = formats::write_folded(*profile, {});

@@ -1,0 +1,128 @@
+#include "base/unpack.h"
+
+#include <libdeflate.h>
+#include <zstd.h>
+
+#include <algorithm>
+#include <array>
+#include <memory>
+
+#include "base/units.h"
+#include "base/unxz.h"
+
+namespace tephra::base {
+namespace {
+
+using std::string_view_literals::operator""sv;
+
+constexpr std::string_view kGzip = "gzip";
+constexpr std::string_view kZstd = "zstd";
+constexpr std::string_view kXz = "xz";
+
+Error too_large(size_t limit) {
+  return failed("cannot unpack", "", "it holds more than " + bytes_text(limit));
+}
+
+struct FreeDecompressor {
+  void operator()(libdeflate_decompressor* decompressor) const { ::libdeflate_free_decompressor(decompressor); }
+};
+using Decompressor = std::unique_ptr<libdeflate_decompressor, FreeDecompressor>;
+
+// Of all members of a file: the size that the last one states, of itself, modulo 4 GiB. A guess to begin with.
+size_t likely_size(Bytes packed, size_t limit) {
+  constexpr size_t kLeast = 64 << 10;
+  constexpr size_t kBestRatio = 1032;  // deflate cannot do better
+  const size_t stated = packed.size() < 4 ? 0 : load<uint32_t>(packed.last(4).data());
+  const size_t most = std::min(limit, packed.size() > limit / kBestRatio ? limit : packed.size() * kBestRatio);
+  return std::clamp(stated, std::min(kLeast, most), std::max<size_t>(most, 1));
+}
+
+// Appends one member. The number of bytes it took.
+Result<size_t> unpack_member(libdeflate_decompressor* decompressor, Bytes packed, std::string& out, size_t limit) {
+  const size_t before = out.size();
+  size_t room = likely_size(packed, limit - before);
+  while (true) {
+    out.resize(before + room);
+    size_t taken = 0;
+    size_t made = 0;
+    const auto result = ::libdeflate_gzip_decompress_ex(decompressor, packed.data(), packed.size(),
+                                                        out.data() + before, room, &taken, &made);
+    if (result == LIBDEFLATE_SUCCESS) {
+      out.resize(before + made);
+      return taken;
+    }
+    if (result != LIBDEFLATE_INSUFFICIENT_SPACE) return failed("cannot unpack", "", "the gzip data is damaged");
+    if (room == limit - before) return too_large(limit);
+    room = std::min(limit - before, 2 * room);
+  }
+}
+
+Result<std::string> unpack_gzip(Bytes packed, size_t limit) {
+  const Decompressor decompressor(::libdeflate_alloc_decompressor());
+  if (decompressor == nullptr) return failed("cannot unpack", "", "memory is short");
+  std::string out;
+  while (packing_of(packed) == kGzip) {
+    TEPHRA_TRY(const size_t taken, unpack_member(decompressor.get(), packed, out, limit));
+    packed = packed.subspan(taken);
+  }
+  // gzip itself ignores what follows, with a warning; files of block devices end in zeros.
+  const bool padding = std::all_of(packed.begin(), packed.end(), [](std::byte byte) { return byte == std::byte{0}; });
+  if (!padding) return failed("cannot unpack", "", "something else follows the gzip data");
+  return out;
+}
+
+struct FreeStream {
+  void operator()(ZSTD_DStream* stream) const { ::ZSTD_freeDStream(stream); }
+};
+
+Result<std::string> unpack_zstd(Bytes packed, size_t limit) {
+  const std::unique_ptr<ZSTD_DStream, FreeStream> stream(::ZSTD_createDStream());
+  if (stream == nullptr) return failed("cannot unpack", "", "memory is short");
+  const size_t step = ::ZSTD_DStreamOutSize();
+  std::string out;
+  ZSTD_inBuffer input{packed.data(), packed.size(), 0};
+  // What it returns at the end of a frame is 0; a full output may hide more.
+  for (size_t wants = 1, made = step; input.pos < input.size || made == step;) {
+    const size_t before = out.size();
+    if (before > limit) return too_large(limit);
+    out.resize(before + step);
+    ZSTD_outBuffer output{out.data() + before, step, 0};
+    wants = ::ZSTD_decompressStream(stream.get(), &output, &input);
+    if (::ZSTD_isError(wants)) return failed("cannot unpack", "", ::ZSTD_getErrorName(wants));
+    made = output.pos;
+    out.resize(before + made);
+    if (input.pos == input.size && made < step && wants != 0) {
+      return failed("cannot unpack", "", "the zstd data is cut off");
+    }
+  }
+  if (out.size() > limit) return too_large(limit);
+  return out;
+}
+
+Result<std::string> unpack_xz(Bytes packed, size_t limit) {
+  constexpr uint64_t kMostMemory = uint64_t{256} << 20;
+  auto out = unxz(packed, limit, kMostMemory);
+  if (!out) return failed("cannot unpack", "", "the xz data is damaged, or holds more than " + bytes_text(limit));
+  return std::move(*out);
+}
+
+}  // namespace
+
+std::string_view packing_of(Bytes bytes) {
+  constexpr std::array<std::pair<std::string_view, std::string_view>, 3> kSignatures{
+      {{"\x1f\x8b\x08"sv, kGzip}, {"\x28\xb5\x2f\xfd"sv, kZstd}, {"\xfd\x37zXZ\0"sv, kXz}}};
+  for (const auto& [signature, name] : kSignatures) {
+    if (as_text(bytes).starts_with(signature)) return name;
+  }
+  return {};
+}
+
+Result<std::string> unpack(Bytes packed, size_t limit) {
+  const std::string_view packing = packing_of(packed);
+  if (packing == kGzip) return unpack_gzip(packed, limit);
+  if (packing == kZstd) return unpack_zstd(packed, limit);
+  if (packing == kXz) return unpack_xz(packed, limit);
+  return failed("cannot unpack", "", "it is compressed by none of gzip, zstd and xz");
+}
+
+}  // namespace tephra::base

@@ -1,0 +1,94 @@
+#include <fmt/format.h>
+
+#include <vector>
+
+#include "base/file.h"
+#include "cli/arguments.h"
+#include "cli/command.h"
+#include "cli/input.h"
+#include "formats/format.h"
+#include "model/merge.h"
+
+namespace tephra::cli {
+namespace {
+
+std::string writable_formats() {
+  std::string names;
+  for (const formats::Format* format : formats::formats()) {
+    if (format->write != nullptr) names += fmt::format("{}{}", names.empty() ? "" : ", ", format->name);
+  }
+  return names;
+}
+
+std::string list_of_formats() {
+  std::string list = "formats (r: read, w: written):\n";
+  for (const formats::Format* format : formats::formats()) {
+    const bool reads = format->read != nullptr || format->open != nullptr;
+    list += fmt::format("  {:<14} {}{}  {}\n", format->name, reads ? 'r' : '-', format->write != nullptr ? 'w' : '-',
+                        format->summary);
+  }
+  return list;
+}
+
+// What to write: as --to says, else as the name of the output ends.
+base::Result<const formats::Format*> output_format(const std::string& to, const std::string& output) {
+  const formats::Format* format = to.empty() ? formats::format_for_path(output) : formats::find_format(to);
+  if (format == nullptr && to.empty()) {
+    return base::usage_error("the name does not say what format to write", output,
+                             "it ends in none of the known endings", "Add --to: " + writable_formats() + ".");
+  }
+  if (format == nullptr) {
+    return base::usage_error("there is no format", to, "", "There is: " + writable_formats() + ".");
+  }
+  if (format->write == nullptr) {
+    return base::usage_error("cannot write format", std::string(format->name), "it is only read",
+                             "Written are: " + writable_formats() + ".");
+  }
+  return format;
+}
+
+base::Result<int> convert(std::span<const std::string> arguments) {
+  auto parser = make_parser("convert", "Read profiles of any format, join them, and write them in another.",
+                            "  tephra convert perf.data -o profile.pb.gz\n"
+                            "  tephra convert --to folded heap.pb.gz > heap.folded\n"
+                            "  tephra convert monday.pb.gz tuesday.pb.gz -o both.pb.gz\n");
+  InputOptions input;
+  input.declare(*parser);
+  parser->remove_option(parser->get_option("--input"));
+  std::vector<std::string> paths;
+  std::string output = "-";
+  std::string to;
+  bool list = false;
+  parser->add_option("-i,--input,inputs", paths, "the profiles to read; - is standard input (default: perf.data)")
+      ->type_name("FILE…");
+  parser->add_option("-o,--output", output, "where to write; - is standard output")->type_name("FILE");
+  parser->add_option("--to", to, "the format to write (default: as the name of the output ends)")->type_name("FORMAT");
+  parser->add_flag("--formats", list, "list the formats");
+  // What is converted is data for other tools, which know the idle task themselves.
+  input.keep_idle = true;
+  input.keep_own = true;
+  TEPHRA_TRY(const bool go_on, parse(*parser, arguments));
+  if (!go_on) return kExitDone;
+  if (list) {
+    fmt::print("{}", list_of_formats());
+    return kExitDone;
+  }
+  TEPHRA_TRY(const formats::Format* format, output_format(to, output));
+  if (paths.empty()) paths.push_back("perf.data");
+  std::vector<model::Profile> profiles;
+  for (const std::string& path : paths) {
+    input.path = path;
+    TEPHRA_TRY(model::Profile profile, load_all_events(input));
+    profiles.push_back(std::move(profile));
+  }
+  const model::Profile profile = profiles.size() == 1 ? std::move(profiles[0]) : model::merge(profiles);
+  TEPHRA_TRY(const std::string text, format->write(profile));
+  TEPHRA_CHECK_OK(base::write_file(output, text));
+  return conclude(input, analysis::judge(profile));
+}
+
+}  // namespace
+
+extern const Command kConvertCommand{"convert", "write a profile in another format, or several as one", convert};
+
+}  // namespace tephra::cli

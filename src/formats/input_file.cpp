@@ -1,0 +1,27 @@
+#include "formats/input_file.h"
+
+#include "base/unpack.h"
+
+namespace tephra::formats {
+namespace {
+
+// Beyond what a profile may be worth, and below what most machines have.
+constexpr size_t kMostUnpacked = size_t{8} << 30;
+
+}  // namespace
+
+base::Result<InputFile> InputFile::open(const std::string& path) {
+  TEPHRA_TRY(auto content, base::FileContent::open(path));
+  // A file may be packed more than once: an archive of files that are packed already.
+  for (int layers = 0; layers < 3 && !base::packing_of(content.bytes()).empty(); ++layers) {
+    auto unpacked = base::unpack(content.bytes(), kMostUnpacked);
+    if (!unpacked) {
+      unpacked.error().on = path;
+      return std::move(unpacked).error();
+    }
+    content = base::FileContent::from_string(std::move(*unpacked));
+  }
+  return InputFile(std::move(content));
+}
+
+}  // namespace tephra::formats

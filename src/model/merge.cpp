@@ -1,0 +1,194 @@
+#include "model/merge.h"
+
+#include <algorithm>
+#include <unordered_map>
+#include <vector>
+
+#include "base/hash.h"
+#include "model/profile_assembler.h"
+
+namespace tephra::model {
+namespace {
+
+// The rows of one profile in the tables of another.
+class Translation {
+ public:
+  Translation(const Profile& from, ProfileAssembler& to) : from_(from), to_(to) {
+    add_strings();
+    add_code();
+    for (const Stack& row : from.stacks) {
+      const bool none = stacks_.empty();
+      stacks_.push_back(none ? StackId{} : to.stack(stacks_[row.parent.value], frames_[row.frame.value]));
+    }
+    for (const Event& row : from.events) {
+      events_.push_back(to.event({text(row.name), text(row.unit), text(row.counted)}));
+    }
+    for (Thread row : from.threads) {
+      row.comm = text(row.comm);
+      threads_.push_back(to.thread(row));
+    }
+    for (const LabelSet& row : from.label_sets) labels_.push_back(to.labels(translated(row)));
+  }
+
+  ProfileAssembler::Sample sample(size_t row) const {
+    const Samples& samples = from_.samples;
+    ProfileAssembler::Sample out{.stack = stacks_[samples.stack[row].value],
+                                 .event = events_[samples.event[row].value],
+                                 .thread = threads_[samples.thread[row].value],
+                                 .count = samples.count[row],
+                                 .value = samples.value[row]};
+    if (!samples.labels.empty()) out.labels = labels_[samples.labels[row].value];
+    return out;
+  }
+
+ private:
+  StringId text(StringId id) const { return strings_[id.value]; }
+
+  void add_strings() {
+    for (uint32_t i = 0; i < from_.strings.size(); ++i) strings_.push_back(to_.string(from_.strings[StringId{i}]));
+  }
+
+  void add_code() {
+    std::vector<MappingId> mappings;
+    for (Mapping row : from_.mappings) {
+      row.path = text(row.path);
+      mappings.push_back(to_.mapping(row));
+    }
+    std::vector<FunctionId> functions;
+    for (Function row : from_.functions) {
+      row.name = text(row.name);
+      row.system_name = text(row.system_name);
+      functions.push_back(to_.function(row));
+    }
+    for (Frame row : from_.frames) {
+      row.mapping = mappings[row.mapping.value];
+      row.function = functions[row.function.value];
+      row.file = text(row.file);
+      frames_.push_back(to_.frame(row));
+    }
+  }
+
+  std::vector<Label> translated(const LabelSet& set) const {
+    std::vector<Label> labels = set.labels;
+    for (Label& label : labels) label = {text(label.key), text(label.text), label.number, text(label.unit)};
+    return labels;
+  }
+
+  const Profile& from_;
+  ProfileAssembler& to_;
+  std::vector<StringId> strings_;
+  std::vector<FrameId> frames_;
+  std::vector<StackId> stacks_;
+  std::vector<EventId> events_;
+  std::vector<ThreadId> threads_;
+  std::vector<LabelSetId> labels_;
+};
+
+// Which columns all profiles have.
+struct Columns {
+  bool time = true;
+  bool cpu = true;
+  bool walk_end = true;
+
+  explicit Columns(std::span<const Profile> profiles) {
+    for (const Profile& profile : profiles) {
+      if (profile.samples.size() == 0) continue;
+      time = time && !profile.samples.time.empty();
+      cpu = cpu && !profile.samples.cpu.empty();
+      walk_end = walk_end && !profile.samples.walk_end.empty();
+    }
+  }
+};
+
+// Samples joined by what they agree in.
+class JoinedSamples {
+ public:
+  void add(const ProfileAssembler::Sample& sample) {
+    const auto [begin, end] = index_.equal_range(hash_of(sample));
+    for (auto at = begin; at != end; ++at) {
+      ProfileAssembler::Sample& row = rows_[at->second];
+      if (!same(row, sample)) continue;
+      row.count += sample.count;
+      row.value += sample.value;
+      return;
+    }
+    index_.emplace(hash_of(sample), rows_.size());
+    rows_.push_back(sample);
+  }
+  const std::vector<ProfileAssembler::Sample>& rows() const { return rows_; }
+
+ private:
+  static uint64_t hash_of(const ProfileAssembler::Sample& row) {
+    const uint64_t places = base::mix(row.stack.value, uint64_t{row.event.value} << 32 | row.thread.value);
+    return base::mix(places, uint64_t{row.labels.value} << 32 | static_cast<uint32_t>(row.cpu.value_or(-1)));
+  }
+  static bool same(const ProfileAssembler::Sample& a, const ProfileAssembler::Sample& b) {
+    return a.stack == b.stack && a.event == b.event && a.thread == b.thread && a.labels == b.labels && a.cpu == b.cpu &&
+           a.walk_end == b.walk_end;
+  }
+
+  std::vector<ProfileAssembler::Sample> rows_;
+  std::unordered_multimap<uint64_t, size_t> index_;
+};
+
+template <class Value>
+void keep_if_same(Value& fact, const Value& other) {
+  if (!(fact == other)) fact = Value{};
+}
+
+// Facts on which profiles agree; the time that they cover together.
+RecordingFacts common_facts(RecordingFacts facts, const RecordingFacts& other) {
+  for (std::string RecordingFacts::*const fact :
+       {&RecordingFacts::format, &RecordingFacts::engine, &RecordingFacts::clock, &RecordingFacts::host,
+        &RecordingFacts::os_release, &RecordingFacts::arch, &RecordingFacts::command_line,
+        &RecordingFacts::default_event, &RecordingFacts::drop_frames, &RecordingFacts::keep_frames}) {
+    keep_if_same(facts.*fact, other.*fact);
+  }
+  keep_if_same(facts.period, other.period);
+  facts.first_time = std::min(facts.first_time, other.first_time);
+  facts.last_time = std::max(facts.last_time, other.last_time);
+  const bool both_started = facts.started_unix_ns != 0 && other.started_unix_ns != 0;
+  facts.started_unix_ns = both_started ? std::min(facts.started_unix_ns, other.started_unix_ns)
+                                       : facts.started_unix_ns + other.started_unix_ns;
+  // As pprof does: what was watched, whether at the same time or not.
+  facts.duration_ns += other.duration_ns;
+  for (const std::string& comment : other.comments) {
+    if (std::find(facts.comments.begin(), facts.comments.end(), comment) == facts.comments.end()) {
+      facts.comments.push_back(comment);
+    }
+  }
+  if (facts.recorder_cpu_seconds && other.recorder_cpu_seconds) {
+    *facts.recorder_cpu_seconds += *other.recorder_cpu_seconds;
+  } else {
+    facts.recorder_cpu_seconds.reset();
+  }
+  keep_if_same(facts.steal_share, other.steal_share);
+  return facts;
+}
+
+}  // namespace
+
+Profile merge(std::span<const Profile> profiles) {
+  ProfileAssembler assembler;
+  const Columns columns(profiles);
+  JoinedSamples joined;
+  std::vector<ProfileAssembler::Sample> single;
+  for (const Profile& profile : profiles) {
+    const Translation translation(profile, assembler);
+    for (size_t row = 0; row < profile.samples.size(); ++row) {
+      ProfileAssembler::Sample sample = translation.sample(row);
+      if (columns.cpu) sample.cpu = profile.samples.cpu[row];
+      if (columns.walk_end) sample.walk_end = profile.samples.walk_end[row];
+      if (columns.time) sample.time = profile.samples.time[row];
+      columns.time ? single.push_back(sample) : joined.add(sample);
+    }
+    assembler.quality() += profile.quality;
+    assembler.facts() = &profile == profiles.data() ? profile.facts : common_facts(assembler.facts(), profile.facts);
+    assembler.facts().names.reset();
+  }
+  std::stable_sort(single.begin(), single.end(), [](const auto& a, const auto& b) { return *a.time < *b.time; });
+  for (const ProfileAssembler::Sample& sample : columns.time ? single : joined.rows()) assembler.sample(sample);
+  return std::move(assembler).finish();
+}
+
+}  // namespace tephra::model
