@@ -56,7 +56,8 @@ class JitTest(LiveTest):
     def remove_maps(self, data):
         """Those of the processes that were recorded, and of nobody else."""
         pids = {re.search(r"-(\d+)(;|$)", stack)[1] for stack in self.folded("--pid", data)}
-        for path in [f"/tmp/perf-{pid}.map" for pid in pids] + glob.glob(self.path("*.dump")):
+        names = [f"/tmp/{name}" for pid in pids for name in (f"perf-{pid}.map", f"jit-{pid}.dump")]
+        for path in names + glob.glob(self.path("*.dump")):
             if os.path.exists(path) and os.stat(path).st_uid == os.geteuid():
                 os.unlink(path)
 

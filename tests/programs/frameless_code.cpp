@@ -244,10 +244,16 @@ volatile uint64_t calls_of_first = 0;
 volatile uint64_t calls_of_second = 0;
 
 __attribute__((noinline)) void run_first(const Generator& generator, uint64_t until) {
-  for (; time_run() < until; calls_of_first = calls_of_first + 1) generator.call(20);
+  while (time_run() < until) {
+    generator.call(20);
+    calls_of_first = calls_of_first + 1;
+  }
 }
 __attribute__((noinline)) void run_second(const Generator& generator, uint64_t until) {
-  for (; time_run() < until; calls_of_second = calls_of_second + 1) generator.call(20);
+  while (time_run() < until) {
+    generator.call(20);
+    calls_of_second = calls_of_second + 1;
+  }
 }
 
 }  // namespace
