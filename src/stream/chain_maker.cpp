@@ -69,12 +69,12 @@ void ChainMaker::begin_user_part(const Sample& sample, const SampleKey& key) {
 
 void ChainMaker::walk(const Sample& sample, const RawStack& raw, SampleKey& key) {
   begin_user_part(sample, key);
-  AddressSpaces::State space = key.user_space;
+  ProcessMemory memory{key.user_space, key.jit};
   if (key.space_before_exec != AddressSpaces::kEmpty &&
-      history_.spaces().find(space, user_ip(sample, raw.register_mask)) == nullptr) {
-    space = key.space_before_exec;
+      history_.spaces().find(memory.space, user_ip(sample, raw.register_mask)) == nullptr) {
+    memory = {.space = key.space_before_exec};
   }
-  key.walk_end = walker_->walk(raw, space, chain_);
+  key.walk_end = walker_->walk(raw, memory, chain_);
   key.ip = 0;
   key.has_callchain = true;
   key.callchain = base::Words(reinterpret_cast<const std::byte*>(chain_.data()), chain_.size());
@@ -120,7 +120,8 @@ void ChainMaker::make(const Sample& sample, uint64_t position, SampleKey& key) {
   if (key.has_user_stack) {
     if (!walker_made_ && unwinder_ != nullptr) {
       walker_made_ = true;
-      walker_ = unwinder_->walker(history_.spaces(), so_far_, machine_of(recording_, layout.sample_regs_user));
+      walker_ = unwinder_->walker(history_.spaces(), history_.jit(), so_far_,
+                                  machine_of(recording_, layout.sample_regs_user));
     }
     if (walker_) return walk(sample, raw_stack(sample, position), key);
   } else if (has_call_branches(layout) && sample.branches.size() > 0) {

@@ -11,7 +11,8 @@ namespace {
 class FixedUnwinder final : public Unwinder {
  public:
   FixedUnwinder(std::vector<uint64_t> addresses, tephra_walk_end end) : addresses_(std::move(addresses)), end_(end) {}
-  std::unique_ptr<Walker> walker(const AddressSpaces&, const model::Profile&, std::string_view) override {
+  std::unique_ptr<Walker> walker(const AddressSpaces&, const JitCode&, const model::Profile&,
+                                 std::string_view) override {
     return std::make_unique<FixedWalker>(*this);
   }
 
@@ -19,7 +20,7 @@ class FixedUnwinder final : public Unwinder {
   class FixedWalker final : public Walker {
    public:
     explicit FixedWalker(const FixedUnwinder& all) : all_(all) {}
-    tephra_walk_end walk(const RawStack&, AddressSpaces::State, std::vector<uint64_t>& addresses) override {
+    tephra_walk_end walk(const RawStack&, const ProcessMemory&, std::vector<uint64_t>& addresses) override {
       addresses.insert(addresses.end(), all_.addresses_.begin(), all_.addresses_.end());
       return all_.end_;
     }
@@ -34,10 +35,11 @@ class FixedUnwinder final : public Unwinder {
 struct RecordedUnwinderTest : testing::Test {
   std::vector<uint64_t> walk(Unwinder& unwinder, uint64_t position, tephra_walk_end& end) {
     std::vector<uint64_t> addresses{1, 2};  // the kernel's part
-    end = unwinder.walker(spaces_, profile_, "x86_64")->walk({.position = position}, 0, addresses);
+    end = unwinder.walker(spaces_, code_, profile_, "x86_64")->walk({.position = position}, {}, addresses);
     return addresses;
   }
   AddressSpaces spaces_;
+  JitCode code_;
   model::Profile profile_;
 };
 

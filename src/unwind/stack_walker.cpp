@@ -45,9 +45,11 @@ bool is_guess(const tephra_frame_rule* rule) { return rule == nullptr || rule->c
 
 }  // namespace
 
-StackWalker::StackWalker(Machine machine, const stream::AddressSpaces& spaces, const model::Profile& so_far,
-                         FindTable find_table)
-    : machine_(machine), spaces_(spaces), so_far_(so_far), find_table_(std::move(find_table)) {}
+StackWalker::StackWalker(Machine machine, const stream::AddressSpaces& spaces, const stream::JitCode& code,
+                         const model::Profile& so_far, FindTable find_table)
+    : machine_(machine), spaces_(spaces), so_far_(so_far), find_table_(std::move(find_table)) {
+  if (code.has_unwinding()) jit_rules_.emplace(machine, code);
+}
 
 const StackWalker::MappingTable& StackWalker::table_of(model::MappingId mapping) {
   if (tables_.size() <= mapping.value) tables_.resize(mapping.value + 1);
@@ -81,16 +83,20 @@ inline const StackWalker::Place& StackWalker::place_at(uint64_t pc, stream::Addr
 
 template <int kMachine>
 tephra_walk_end StackWalker::walk_from(tephra_frame& frame, const stream::RawStack& raw,
-                                       const unsigned long long* registers, stream::AddressSpaces::State space,
+                                       const unsigned long long* registers, const stream::ProcessMemory& memory,
                                        std::vector<uint64_t>& addresses) {
   StackCopy copy{frame.sp, raw.stack};
+  const stream::AddressSpaces::State space = memory.space;
   frame_addresses_.clear();
   tephra_walk_end guess = TEPHRA_WALK_NOT_TOLD;  // what to end with when the last step was one and led nowhere
   for (size_t depth = 0; depth < kMostFrames; ++depth) {
     if (frame.pc > TEPHRA_ADDRESS_BITS) return guess != TEPHRA_WALK_NOT_TOLD ? guess : TEPHRA_WALK_NO_MAPPING;
-    const Place place = place_at(frame.pc - frame.is_call_site, space);
+    Place place = place_at(frame.pc - frame.is_call_site, space);
     const bool mapped = place.without_rule != TEPHRA_WALK_NO_MAPPING;
     if (!mapped && guess != TEPHRA_WALK_NOT_TOLD) return guess;
+    if (place.rule == nullptr && jit_rules_ && place.without_rule == TEPHRA_WALK_NO_RULE) {
+      place.rule = jit_rules_->find(memory.code, place.pc);
+    }
     const bool is_signal = place.rule != nullptr && place.rule->cfa == TEPHRA_CFA_SIGNAL;
     if (depth > 0 && (is_signal || !frame.is_call_site)) addresses.push_back(static_cast<uint64_t>(PERF_CONTEXT_USER));
     addresses.push_back(frame.pc);
@@ -121,7 +127,7 @@ void StackWalker::expect(const stream::RawStack& raw) {
   }
 }
 
-tephra_walk_end StackWalker::walk(const stream::RawStack& raw, stream::AddressSpaces::State space,
+tephra_walk_end StackWalker::walk(const stream::RawStack& raw, const stream::ProcessMemory& memory,
                                   std::vector<uint64_t>& addresses) {
   if (places_.empty()) places_.resize(kPlaces);
   const LeafRegisters leaf = read_leaf_registers(machine_, raw);
@@ -138,8 +144,8 @@ tephra_walk_end StackWalker::walk(const stream::RawStack& raw, stream::AddressSp
                      .fp_lost = static_cast<unsigned char>(!leaf.has_fp),
                      .fp_linked = 0};
   const unsigned long long* registers = leaf.by_dwarf_number.data();
-  return machine_ == Machine::kArm64 ? walk_from<TEPHRA_ARM64>(frame, raw, registers, space, addresses)
-                                     : walk_from<TEPHRA_X86_64>(frame, raw, registers, space, addresses);
+  return machine_ == Machine::kArm64 ? walk_from<TEPHRA_ARM64>(frame, raw, registers, memory, addresses)
+                                     : walk_from<TEPHRA_X86_64>(frame, raw, registers, memory, addresses);
 }
 
 }  // namespace tephra::unwind
