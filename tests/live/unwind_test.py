@@ -1,6 +1,7 @@
 """Live tests of stacks that are walked in the kernel by call-frame tables (--call-graph bpf and auto)."""
 
 import collections
+import glob
 import json
 import os
 import re
@@ -103,6 +104,17 @@ int main() {
   sigaction(SIGILL, &action, nullptr);
   raise(SIGILL);
 }
+"""
+# Page faults without end, in the same few pages, on deep stacks, whose records soon fill a ring.
+FAULTS = """
+import mmap
+memory = mmap.mmap(-1, 16 << 20)
+def deep(left):
+    if left: return next(map(deep, [left - 1]))
+    while True:
+        for at in range(0, len(memory), 4096): memory[at] = 1
+        memory.madvise(mmap.MADV_DONTNEED)
+deep(60)
 """
 # Maps a file as code, and cuts it a little later, again and again.
 CUTTER = """
@@ -475,6 +487,30 @@ class Files(UnwindTest):
             self.assert_complete(walks)
             times = [s.time for s in walks.all]
             self.assertEqual(times, sorted(times))
+
+    def test_a_flight_recorder_tells_what_it_lost(self):
+        """A recorder that is stopped cannot take samples: the snapshots say how many are missing."""
+        recorder = subprocess.Popen([TEPHRA, "record", "--call-graph", "bpf", "-e", "page-faults:u", "-c", "1",
+                                     "--overwrite", "-o", self.data, sys.executable, "-c", FAULTS],
+                                    stderr=subprocess.PIPE, text=True)
+        self.addCleanup(recorder.stderr.close)
+        self.addCleanup(recorder.kill)
+        time.sleep(1)
+        recorder.send_signal(signal.SIGSTOP)
+        time.sleep(1.5)
+        recorder.send_signal(signal.SIGCONT)
+        time.sleep(0.3)
+        recorder.send_signal(signal.SIGUSR2)
+        time.sleep(0.7)
+        recorder.send_signal(signal.SIGINT)
+        errors = recorder.stderr.read()
+        recorder.wait(60)
+        lost = int(SUMMARY.search(errors)[4])
+        self.assertGreater(lost, 0, errors)
+        for path in [*glob.glob(self.data + ".2*"), self.data]:
+            verdict = json.loads(run([TEPHRA, "report", "--json", path]).stdout)["verdict"]
+            self.assertGreater(verdict["lost"], 0, path)
+            self.assertLessEqual(verdict["lost"], lost, path)
 
     def test_checking_takes_every_stack_twice(self):
         samples, _, _ = self.record("--call-graph", "bpf,check", *RATE, CASES, "recursion", "500")
