@@ -21,6 +21,7 @@
   X(walk_unsupported, "call-frame information of a kind that cannot be followed")                              \
   X(walk_implausible, "the stack would not have become shallower, so the walk ended")                          \
   X(stack_not_copied, "the user stack had to be copied to find its callers, and too many were at once")         \
+  X(caller_guessed, "a caller was found by the frame pointer of code that may not keep one, and may be another's") \
   X(walk_32bit, "the stack of a 32-bit program, which is not walked")                                          \
   /* counted in frames, weighted by samples */                                                                  \
   X(address_not_mapped, "the address belongs to no known mapping")                                              \

@@ -35,7 +35,7 @@ class Case {
   }
 
   Case& add(uint64_t count, const std::vector<Part>& parts, bool kernel_thread = false,
-            tephra_walk_end end = TEPHRA_WALK_NOT_TOLD) {
+            int end = TEPHRA_WALK_NOT_TOLD) {
     model::StackId stack;
     for (const Part& part : parts) {
       const auto mapping = assembler_.mapping({.path = assembler_.string("/lib/some.so"), .kind = part.kind});
@@ -53,9 +53,7 @@ class Case {
     return *this;
   }
   // A stack that was walked by call-frame rules.
-  Case& walked(uint64_t count, const std::vector<Part>& parts, tephra_walk_end end) {
-    return add(count, parts, false, end);
-  }
+  Case& walked(uint64_t count, const std::vector<Part>& parts, int end) { return add(count, parts, false, end); }
   // `count` samples without fault.
   Case& good(uint64_t count) { return add(count, {kStart, kWork}); }
   model::RecordingFacts& facts() { return assembler_.facts(); }
@@ -254,6 +252,25 @@ TEST(Verdict, WalkedStacksLackNoCallers) {
     EXPECT_FALSE(verdict.reasons.contains("caller_without_frame"));
     EXPECT_EQ(verdict.grade, Grade::kGood);
   }
+}
+
+TEST(Verdict, GuessedCallersAreCountedWithTheirFile) {
+  const Part bare{"bare", CodeKind::kFile, model::kNotDescribed};
+  constexpr int kGuessed = TEPHRA_WALK_OUTERMOST | TEPHRA_WALK_GUESSED;
+  const auto few = Case("stack copies")
+                       .walked(96, {kStart, kWork}, TEPHRA_WALK_OUTERMOST)
+                       .walked(4, {kStart, bare, kKernelEntry}, kGuessed)
+                       .judge();
+  EXPECT_EQ(few.reasons.at("caller_guessed"), 4u);
+  EXPECT_EQ(few.stacks_rooted, 1);
+  EXPECT_EQ(few.grade, Grade::kGood);
+  EXPECT_TRUE(advises(few, "4.0 % of samples have a caller that was guessed by frame pointer, in some.so"));
+  // A guess may be right, so that even many do not make a profile poor.
+  const auto many = Case("stack copies").walked(100, {kStart, bare}, kGuessed).judge();
+  EXPECT_EQ(many.grade, Grade::kFair);
+  // A stack that ends there has no caller, and what was not walked no guess.
+  const auto none = Case("stack copies").walked(1, {bare}, TEPHRA_WALK_OUTERMOST).judge();
+  EXPECT_FALSE(none.reasons.contains("caller_guessed"));
 }
 
 TEST(Verdict, EveryFaultHasItsAdvice) {

@@ -109,6 +109,7 @@ tephra_walk_mapping WalkedProcesses::describe(pid_t pid, pid_t tid, const CodeMa
     process.whole = false;
     flags = TEPHRA_MAPPING_NO_ROOM;
   }
+  if (mapping.kind == CodeMapping::Kind::kGenerated) flags |= TEPHRA_MAPPING_GENERATED;
   return {mapping.start, mapping.end, mapping.offset, table, flags};
 }
 

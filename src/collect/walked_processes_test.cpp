@@ -59,6 +59,17 @@ TEST_F(WalkedProcessesTest, ListsMappingsWithTheirTables) {
   EXPECT_EQ(program.processes[5][1].flags, unsigned{TEPHRA_MAPPING_NO_FILE});
 }
 
+// There frame pointers are the convention, and no guess.
+TEST_F(WalkedProcessesTest, TellsGeneratedCodeFromFiles) {
+  machine[5] = {1, 2, {mapping(0x1000, "/bin/a"), mapping(0x5000, "")}};
+  machine[5].mappings[1].kind = CodeMapping::Kind::kGenerated;
+  auto all = processes();
+  all.wanted(5, 5);
+  ASSERT_EQ(program.processes[5].size(), 2u);
+  EXPECT_EQ(program.processes[5][0].flags & TEPHRA_MAPPING_GENERATED, 0u);
+  EXPECT_EQ(program.processes[5][1].flags, unsigned{TEPHRA_MAPPING_GENERATED});
+}
+
 TEST_F(WalkedProcessesTest, SharesTablesAndTellsOnlyWhatChanged) {
   files.emplace("/bin/a", 1);
   machine[5] = machine[6] = {1, 2, {mapping(0x1000, "/bin/a")}};

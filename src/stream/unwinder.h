@@ -5,10 +5,10 @@
 #include <string_view>
 #include <vector>
 
-#include "abi/walk_end.h"
 #include "base/bytes.h"
 #include "model/profile_assembler.h"
 #include "stream/address_space.h"
+#include "stream/walk_end.h"
 
 namespace tephra::stream {
 
@@ -31,7 +31,7 @@ class Unwinder {
     // Appends the user addresses of `raw`, leaf first, and says how the walk ended. `space` is what the process had
     // mapped then. An address further out that is no return address (what a signal interrupted, and the code that
     // returns from one) has the marker PERF_CONTEXT_USER before it, as the leaf has in a call chain.
-    virtual tephra_walk_end walk(const RawStack& raw, AddressSpaces::State space, std::vector<uint64_t>& addresses) = 0;
+    virtual WalkEnd walk(const RawStack& raw, AddressSpaces::State space, std::vector<uint64_t>& addresses) = 0;
     // A stack that will be walked after the next one: what the walk needs may be fetched meanwhile.
     virtual void expect(const RawStack&) {}
   };

@@ -367,6 +367,34 @@ class Hard(UnwindTest):
                     self.assertLess(verdict["stacks_rooted"], 0.2, verdict)
                     self.assertGreater(verdict["reasons"].get("walk_no_rule", 0), 100, verdict)
 
+    def test_a_caller_that_is_only_guessed_is_told(self):
+        # The frame pointer is that of the caller's frame, so the caller itself is missing.
+        binary = self.compile("guess", BARE.replace("data ? (void*)words : nullptr", "__builtin_frame_address(0)"))
+        for way in ("bpf", "dwarf"):
+            with self.subTest(way=way):
+                samples, _, _ = self.record("--call-graph", way, *RATE, binary, "0")
+                stacks = {stack: count for stack, count in self.folded().items() if "bare_leaf" in stack}
+                self.assertGreater(sum(stacks.values()), 100, stacks)
+                self.assertTrue(any(stack.endswith("main;bare_leaf") for stack in stacks), stacks)
+                verdict = json.loads(run([TEPHRA, "report", "--json", self.data]).stdout)["verdict"]
+                guessed = verdict["reasons"].get("caller_guessed", 0)
+                self.assertGreaterEqual(guessed, 0.99 * sum(stacks.values()), verdict)
+                self.assertEqual(verdict["grade"], "fair", verdict)
+                self.assertRegex(verdict["advice"][0]["problem"], "caller that was guessed by frame pointer, in guess")
+
+    def test_perf_reads_samples_with_guessed_callers(self):
+        self.need_perf()
+        binary = self.compile("guess", BARE.replace("data ? (void*)words : nullptr", "__builtin_frame_address(0)"))
+        self.record("--call-graph", "bpf", *RATE, binary, "0")
+        self.assertGreater(sum(s.misc >> 8 & 1 for s in Walks(self.data).all), 100)
+        self.assert_tephra_opens(self.data)
+        self.assert_perf_opens(self.data)
+
+    def test_ordinary_programs_have_no_guessed_callers(self):
+        self.walk(CASES, "recursion", "500")
+        verdict = json.loads(run([TEPHRA, "report", "--json", self.data]).stdout)["verdict"]
+        self.assertNotIn("caller_guessed", verdict["reasons"])
+
     def test_a_process_whose_first_thread_has_ended(self):
         binary = self.compile("leader", LEADER)
         self.assert_complete(self.walk(binary, "2"))
