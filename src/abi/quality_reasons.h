@@ -39,6 +39,7 @@
   X(unknown_records, "records of a type that is not known")                                                     \
   X(unknown_event, "samples whose event is not described in the file")                                          \
   X(jit_names_left_out, "files with names of generated code that were not read to their end")                   \
+  X(jit_processes_left_out, "processes whose names of generated code were not kept, since there were too many")  \
   X(file_truncated, "the file ends in the middle of a record or before its stated size")                        \
   X(fractions_dropped, "counts with a fraction, which was dropped")
 

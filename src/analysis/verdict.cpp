@@ -382,6 +382,12 @@ class Advisor {
                       cut == 1 ? "was" : "were"),
           "Record for a shorter time, or fewer processes.");
     }
+    if (const uint64_t left_out = count(Reason::jit_processes_left_out); left_out > 0) {
+      add(badness, share(count(Reason::jit_code_unnamed), findings_.frames),
+          fmt::format("{} generate code whose names were not kept, since more processes do than are followed",
+                      left_out == 1 ? "a process" : fmt::format("{} processes", base::with_separators(left_out))),
+          "Record fewer processes at once (-p, -G).");
+    }
     if (const uint64_t unproven = count(Reason::jit_map_unproven); unproven > 0) {
       add(0, share(unproven, findings_.frames),
           "names of generated code are from a file found now, which may be of another process or moment",

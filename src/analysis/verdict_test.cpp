@@ -280,6 +280,7 @@ TEST(Verdict, EveryFaultHasItsAdvice) {
       {Reason::kernel_mismatch, "another kernel or boot"},  {Reason::build_id_mismatch, "not those that ran"},
       {Reason::file_missing, "not here any more"},          {Reason::file_truncated, "cut off"},
       {Reason::malformed_records, "could not be read"},     {Reason::unknown_event, "does not describe"},
+      {Reason::jit_names_left_out, "not read to the end"},  {Reason::jit_processes_left_out, "60 processes generate"},
   };
   for (const auto& [reason, text] : faults) {
     SCOPED_TRACE(text);
