@@ -249,12 +249,13 @@ int stack_sample(struct bpf_perf_event_data* ctx) {
     } else {
       tephra_put(walk, walk->frame.pc);
       walk->end = TEPHRA_WALK_NOT_COPIED;
+      walk->guessed = 0;
     }
     if (known && copy_would_help(total, walk, task, pid, tid)) {
       if (may_copy()) goto leave_to_perf;
       walk->end = TEPHRA_WALK_NOT_COPIED;
     }
-    end = walk->end;
+    end = walk->end | walk->guessed;
   }
   if (chain < 64) walk->words[chain] = walk->position - chain - 1;
   tephra_put(walk, 0); /* no registers */

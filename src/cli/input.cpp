@@ -224,8 +224,11 @@ base::Result<Input> load(const InputOptions& options) {
     build.filter.events = {name};
     TEPHRA_TRY(profile, formats::read_profile(content.bytes(), options.path, build));
   }
-  Input input{symbols::symbolize(profile, options.symbols), {}};
-  if (redaction) input.profile = model::redact(input.profile, *redaction);
+  Input input{symbols::symbolize(profile, options.symbols), {}, {}};
+  if (redaction) {
+    input.named = std::move(input.profile);
+    input.profile = model::redact(*input.named, *redaction);
+  }
   input.verdict = analysis::judge(input.profile);
   return input;
 }

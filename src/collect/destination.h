@@ -66,8 +66,8 @@ class Destination {
   virtual Clock::time_point next_time() const = 0;
   // Someone wants a file now: a snapshot, or the next one. False: that is not how this recording is made.
   virtual bool request(const std::string& why) = 0;
-  // Before records are taken: begins another file where the last one is full. Only then, so that none is left empty when
-  // nothing more comes. `ending`: the recording ends anyway.
+  // Before records are taken: begins another file where the last one is full and samples wait. Only then, so that none is
+  // left empty when nothing more comes. `ending`: the recording ends anyway.
   virtual base::Status make_room(FileSections&, bool /*ending*/) { return {}; }
   // Writes a file if it is time for it. `ending`: the recording ends anyway.
   virtual base::Status serve(FileSections& sections, bool ending) = 0;

@@ -54,7 +54,7 @@ bool FileDestination::request(const std::string&) {
 }
 
 base::Status FileDestination::make_room(FileSections& sections, bool ending) {
-  return ending || !output_.reached_size() ? base::Status() : switch_file(sections);
+  return ending || !output_.reached_size() || !drain_.sample_waits() ? base::Status() : switch_file(sections);
 }
 
 base::Status FileDestination::serve(FileSections& sections, bool ending) {

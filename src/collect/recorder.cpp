@@ -344,7 +344,7 @@ base::Status Recorder::take_snapshot() {
     note("nothing to take a snapshot of: that needs --overwrite or --switch-output");
     return {};
   }
-  TEPHRA_CHECK_OK(destination_->pass());
+  TEPHRA_CHECK_OK(drain());
   return serve();
 }
 
@@ -353,7 +353,8 @@ base::Status Recorder::drain() {
   TEPHRA_CHECK_OK(destination_->pass());
   samples_came_ = destination_->counts().samples != before;
   if (destination_->done()) stop_ = done_early_ = true;
-  return {};
+  // Now, because the file may be ended next: what was lost belongs to it.
+  return tell_walk_losses();
 }
 
 base::Status Recorder::serve() {
@@ -390,7 +391,6 @@ base::Status Recorder::tick() {
   names_.hear();
   if (destination_->reader_gone()) stop_ = done_early_ = reader_gone_ = true;
   show_progress();
-  TEPHRA_CHECK_OK(tell_walk_losses());
   return follow_tasks();
 }
 

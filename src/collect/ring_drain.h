@@ -37,6 +37,8 @@ class RingDrain {
   base::Status last_pass();
   // The rings alone, without the end of a round.
   base::Status take_all();
+  // Whether a sample waits to be taken.
+  bool sample_waits();
 
   RecordCounts& counts() { return counts_; }
   const RecordCounts& counts() const { return counts_; }

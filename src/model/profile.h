@@ -73,6 +73,7 @@ enum class AddressKind : uint8_t { kInstruction, kReturn };
 enum FrameFact : uint8_t {
   kOutermost = 1,      // no caller: the return address is undefined here, or it is a known entry of a program or thread
   kFrameNotSetUp = 2,  // the frame pointer does not hold this function's frame at this instruction
+  kNotDescribed = 4,   // no call-frame information that is at hand describes the code
 };
 
 struct Frame {
@@ -121,7 +122,9 @@ struct Samples {
   std::vector<uint64_t> value;
   std::vector<uint64_t> time;
   std::vector<int32_t> cpu;
-  std::vector<uint8_t> walk_end;  // enum tephra_walk_end, how a walk by call-frame rules ended; empty: none was walked
+  // How a walk by call-frame rules ended: enum tephra_walk_end, and TEPHRA_WALK_GUESSED beside it. Empty: none was
+  // walked.
+  std::vector<uint8_t> walk_end;
 
   size_t size() const { return stack.size(); }
 };

@@ -37,7 +37,7 @@ class Redaction {
 
 // The profile without names: functions, files, source files, threads, build ids, events of probes, host and command
 // line. Names of the kernel and its threads stay, as do numbers of processes, lines and addresses. Functions that were
-// told apart before still are, and equal ones are still equal.
+// told apart before still are, and equal ones are still equal. Mappings, frames, stacks and threads keep their numbers.
 Profile redact(const Profile& profile, const Redaction& redaction);
 
 }  // namespace tephra::model

@@ -20,7 +20,7 @@ constexpr uint64_t kX86Mask = 0xff0fff;
 class FixedUnwinder : public Unwinder {
  public:
   std::vector<uint64_t> addresses;
-  tephra_walk_end end = TEPHRA_WALK_OUTERMOST;
+  WalkEnd end = TEPHRA_WALK_OUTERMOST;
   std::string machine;
   RawStack asked;
   std::optional<MappedRange> leaf_range;  // what was mapped at the first address
@@ -39,7 +39,7 @@ class FixedUnwinder : public Unwinder {
   class FixedWalker : public Walker {
    public:
     FixedWalker(FixedUnwinder& owner, const AddressSpaces& spaces) : owner_(owner), spaces_(spaces) {}
-    tephra_walk_end walk(const RawStack& raw, const ProcessMemory& memory, std::vector<uint64_t>& out) override {
+    WalkEnd walk(const RawStack& raw, const ProcessMemory& memory, std::vector<uint64_t>& out) override {
       owner_.asked = raw;
       owner_.code = memory.code;
       const MappedRange* range = spaces_.find(memory.space, owner_.addresses.at(0));
@@ -178,6 +178,32 @@ TEST_F(ChainMakerTest, WalksOfTheKernelTellTheirEnd) {
   EXPECT_EQ(profile.samples.walk_end, std::vector<uint8_t>{TEPHRA_WALK_NO_RULE});
   EXPECT_EQ(profile.facts.engine, "call-frame tables in the kernel");
   EXPECT_EQ(unwinder_.walkers, 0);
+}
+
+TEST_F(ChainMakerTest, GuessedCallersAreToldByWalksOfBothKinds) {
+  unwinder_.end = {TEPHRA_WALK_OUTERMOST, true};
+  test_.sample(sample_);
+  sample_.registers_abi = PERF_SAMPLE_REGS_ABI_NONE;
+  sample_.stack.clear();
+  sample_.callchain = {kTestUserMarker, 0x5002, 0x5009};
+  constexpr int kGuessed = TEPHRA_WALK_NO_RULE | TEPHRA_WALK_GUESSED;
+  sample_.misc = PERF_RECORD_MISC_USER | kGuessed << TEPHRA_WALK_END_SHIFT;
+  EXPECT_EQ(build().samples.walk_end, (std::vector<uint8_t>{TEPHRA_WALK_OUTERMOST | TEPHRA_WALK_GUESSED, kGuessed}));
+}
+
+// perf's own flags are no part of it, and an end that is not known tells nothing.
+TEST_F(ChainMakerTest, OtherBitsOfTheHeaderTellNoEnd) {
+  sample_.registers_abi = PERF_SAMPLE_REGS_ABI_NONE;
+  sample_.stack.clear();
+  sample_.callchain = {kTestUserMarker, 0x5002, 0x5009};
+  for (const int bits : {PERF_RECORD_MISC_EXACT_IP, 1 << 12, 0xf << TEPHRA_WALK_END_SHIFT,
+                         TEPHRA_WALK_GUESSED << TEPHRA_WALK_END_SHIFT}) {
+    sample_.misc = static_cast<uint16_t>(PERF_RECORD_MISC_USER | bits);
+    test_.sample(sample_);
+  }
+  const auto profile = build_profile(test_.recording(), {});
+  EXPECT_EQ(profile.samples.count, std::vector<uint64_t>{4});
+  EXPECT_EQ(profile.samples.walk_end, std::vector<uint8_t>{TEPHRA_WALK_NOT_TOLD});
 }
 
 // Equal stacks that ended otherwise are not the same.

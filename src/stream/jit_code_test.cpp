@@ -259,6 +259,8 @@ TEST(JitLog, WhatWasLeftOutIsCounted) {
   JitLogWriter writer;
   ASSERT_TRUE(writer.add(map_batch("100 10 a\n", 3, 4)));
   ASSERT_TRUE(writer.add({.kind = JitBatch::Kind::kLeftOut, .pid = 1}));
+  ASSERT_TRUE(writer.add({.kind = JitBatch::Kind::kNotWatched, .pid = 2}));
+  ASSERT_TRUE(writer.add({.kind = JitBatch::Kind::kNotWatched, .pid = 3}));
   const auto section = writer.section();
   ASSERT_TRUE(section);
   const JitLog log = read_jit_log(base::as_bytes(*section));
@@ -266,6 +268,7 @@ TEST(JitLog, WhatWasLeftOutIsCounted) {
   model::Quality quality;
   EXPECT_EQ(read_jit_batches(log.batches, true, code, quality).size(), 1u);
   EXPECT_EQ(quality[model::Reason::jit_names_left_out], 1u);
+  EXPECT_EQ(quality[model::Reason::jit_processes_left_out], 2u);
 }
 
 std::vector<JitChange> changes_of(const std::vector<JitBatch>& batches, model::Quality& quality, uint64_t most_rows) {

@@ -101,6 +101,8 @@ class BatchReader {
   void read(const JitBatch& batch) {
     if (batch.kind == JitBatch::Kind::kLeftOut) {
       ++quality_[model::Reason::jit_names_left_out];
+    } else if (batch.kind == JitBatch::Kind::kNotWatched) {
+      ++quality_[model::Reason::jit_processes_left_out];
     } else if (rows_left_ == 0) {
       ++quality_[model::Reason::malformed_records];
     } else if (batch.kind == JitBatch::Kind::kPerfMap) {

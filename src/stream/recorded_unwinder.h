@@ -37,7 +37,7 @@ class WalkKeeper final : public Unwinder {
  private:
   class KeepingWalker;
   // The number of a chain, which is stored once.
-  uint32_t add_chain(std::span<const uint64_t> addresses, tephra_walk_end end);
+  uint32_t add_chain(std::span<const uint64_t> addresses, WalkEnd end);
 
   Unwinder& inner_;
   std::mutex mutex_;

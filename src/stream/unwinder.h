@@ -5,11 +5,11 @@
 #include <string_view>
 #include <vector>
 
-#include "abi/walk_end.h"
 #include "base/bytes.h"
 #include "model/profile_assembler.h"
 #include "stream/address_space.h"
 #include "stream/jit_code.h"
+#include "stream/walk_end.h"
 
 namespace tephra::stream {
 
@@ -38,8 +38,7 @@ class Unwinder {
     // Appends the user addresses of `raw`, leaf first, and says how the walk ended. `memory` is what the process had
     // then. An address further out that is no return address (what a signal interrupted, and the code that
     // returns from one) has the marker PERF_CONTEXT_USER before it, as the leaf has in a call chain.
-    virtual tephra_walk_end walk(const RawStack& raw, const ProcessMemory& memory,
-                                 std::vector<uint64_t>& addresses) = 0;
+    virtual WalkEnd walk(const RawStack& raw, const ProcessMemory& memory, std::vector<uint64_t>& addresses) = 0;
     // A stack that will be walked after the next one: what the walk needs may be fetched meanwhile.
     virtual void expect(const RawStack&) {}
   };

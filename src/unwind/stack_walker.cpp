@@ -57,7 +57,8 @@ const StackWalker::MappingTable& StackWalker::table_of(model::MappingId mapping)
   if (known.without_rule != TEPHRA_WALK_NOT_TOLD) return known;
   const model::Mapping& row = so_far_.mappings[mapping];
   known.without_rule = TEPHRA_WALK_NO_RULE;
-  if (row.kind != model::CodeKind::kFile && row.kind != model::CodeKind::kVdso) return known;
+  known.in_file = row.kind == model::CodeKind::kFile || row.kind == model::CodeKind::kVdso;
+  if (!known.in_file) return known;
   known.table = find_table_(row);
   if (known.table == nullptr) known.without_rule = TEPHRA_WALK_NO_FILE;
   return known;
@@ -69,6 +70,7 @@ StackWalker::Place StackWalker::look_up(uint64_t pc, stream::AddressSpaces::Stat
   if (range == nullptr) return place;
   const MappingTable& table = table_of(range->mapping);
   place.without_rule = table.without_rule;
+  place.in_file = table.in_file;
   if (table.table != nullptr && !table.table->empty()) {
     place.rule = &table.table->find(pc - range->start + range->offset);
   }
@@ -84,16 +86,18 @@ inline const StackWalker::Place& StackWalker::place_at(uint64_t pc, stream::Addr
 template <int kMachine>
 tephra_walk_end StackWalker::walk_from(tephra_frame& frame, const stream::RawStack& raw,
                                        const unsigned long long* registers, const stream::ProcessMemory& memory,
-                                       std::vector<uint64_t>& addresses) {
+                                       std::vector<uint64_t>& addresses, bool& caller_guessed) {
   StackCopy copy{frame.sp, raw.stack};
   const stream::AddressSpaces::State space = memory.space;
   frame_addresses_.clear();
   tephra_walk_end guess = TEPHRA_WALK_NOT_TOLD;  // what to end with when the last step was one and led nowhere
+  bool guess_in_file = false;
   for (size_t depth = 0; depth < kMostFrames; ++depth) {
     if (frame.pc > TEPHRA_ADDRESS_BITS) return guess != TEPHRA_WALK_NOT_TOLD ? guess : TEPHRA_WALK_NO_MAPPING;
     Place place = place_at(frame.pc - frame.is_call_site, space);
     const bool mapped = place.without_rule != TEPHRA_WALK_NO_MAPPING;
     if (!mapped && guess != TEPHRA_WALK_NOT_TOLD) return guess;
+    caller_guessed = caller_guessed || guess_in_file;
     if (place.rule == nullptr && jit_rules_ && place.without_rule == TEPHRA_WALK_NO_RULE) {
       place.rule = jit_rules_->find(memory.code, place.pc);
     }
@@ -108,6 +112,7 @@ tephra_walk_end StackWalker::walk_from(tephra_frame& frame, const stream::RawSta
     if (end != 0) return static_cast<tephra_walk_end>(end);
     frame_addresses_.push_back(frame.sp);
     guess = is_guess(place.rule) ? place.without_rule : TEPHRA_WALK_NOT_TOLD;
+    guess_in_file = guess != TEPHRA_WALK_NOT_TOLD && place.in_file;
     registers = nullptr;
   }
   return TEPHRA_WALK_DEPTH;
@@ -127,7 +132,7 @@ void StackWalker::expect(const stream::RawStack& raw) {
   }
 }
 
-tephra_walk_end StackWalker::walk(const stream::RawStack& raw, const stream::ProcessMemory& memory,
+stream::WalkEnd StackWalker::walk(const stream::RawStack& raw, const stream::ProcessMemory& memory,
                                   std::vector<uint64_t>& addresses) {
   if (places_.empty()) places_.resize(kPlaces);
   const LeafRegisters leaf = read_leaf_registers(machine_, raw);
@@ -144,8 +149,11 @@ tephra_walk_end StackWalker::walk(const stream::RawStack& raw, const stream::Pro
                      .fp_lost = static_cast<unsigned char>(!leaf.has_fp),
                      .fp_linked = 0};
   const unsigned long long* registers = leaf.by_dwarf_number.data();
-  return machine_ == Machine::kArm64 ? walk_from<TEPHRA_ARM64>(frame, raw, registers, memory, addresses)
-                                     : walk_from<TEPHRA_X86_64>(frame, raw, registers, memory, addresses);
+  bool guessed = false;
+  const auto end = machine_ == Machine::kArm64
+                       ? walk_from<TEPHRA_ARM64>(frame, raw, registers, memory, addresses, guessed)
+                       : walk_from<TEPHRA_X86_64>(frame, raw, registers, memory, addresses, guessed);
+  return {end, guessed};
 }
 
 }  // namespace tephra::unwind

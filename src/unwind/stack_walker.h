@@ -27,7 +27,7 @@ class StackWalker final : public stream::Unwinder::Walker {
   StackWalker(Machine machine, const stream::AddressSpaces& spaces, const stream::JitCode& code,
               const model::Profile& so_far, FindTable find_table);
 
-  tephra_walk_end walk(const stream::RawStack& raw, const stream::ProcessMemory& memory,
+  stream::WalkEnd walk(const stream::RawStack& raw, const stream::ProcessMemory& memory,
                        std::vector<uint64_t>& addresses) override;
   void expect(const stream::RawStack& raw) override;
 
@@ -39,15 +39,18 @@ class StackWalker final : public stream::Unwinder::Walker {
     stream::AddressSpaces::State space = stream::AddressSpaces::kEmpty;
     tephra_walk_end without_rule =
         TEPHRA_WALK_NOT_TOLD;  // what a walk ends with when they do not help; set in used ones
+    bool in_file = false;      // code that no file holds keeps frame pointers by convention
   };
   struct MappingTable {
     const FrameTable* table = nullptr;
     tephra_walk_end without_rule = TEPHRA_WALK_NOT_TOLD;  // set when it was looked up
+    bool in_file = false;
   };
 
   template <int kMachine>
   tephra_walk_end walk_from(tephra_frame& frame, const stream::RawStack& raw, const unsigned long long* registers,
-                            const stream::ProcessMemory& memory, std::vector<uint64_t>& addresses);
+                            const stream::ProcessMemory& memory, std::vector<uint64_t>& addresses,
+                            bool& caller_guessed);
   const Place& place_at(uint64_t pc, stream::AddressSpaces::State space);
   Place look_up(uint64_t pc, stream::AddressSpaces::State space);
   const MappingTable& table_of(model::MappingId mapping);

@@ -49,7 +49,7 @@ class StackWalkerTest : public testing::Test {
     std::memcpy(stack_.data() + offset, &value, 8);
   }
 
-  tephra_walk_end walk(uint64_t pc, uint64_t fp = 0, uint64_t sp = kStack) {
+  stream::WalkEnd walk(uint64_t pc, uint64_t fp = 0, uint64_t sp = kStack) {
     const bool arm = machine_ == Machine::kArm64;
     std::map<int, uint64_t> values = registers_;
     values[arm ? 29 : 6] = fp;
@@ -233,7 +233,27 @@ TEST_F(StackWalkerTest, FramePointersServeCodeWithoutRules) {
   word(kStack + 0x38, kCode + 8);
   EXPECT_EQ(walk(kBare + 8, kStack + 0x10), TEPHRA_WALK_OUTERMOST);
   EXPECT_EQ(addresses_, (std::vector<uint64_t>{kBare + 8, kBare + 0x40, kCode + 8}));
-  EXPECT_EQ(walk(kAbsent + 8, kStack + 0x30), TEPHRA_WALK_OUTERMOST);
+  EXPECT_EQ(walk(kAbsent + 8, kStack + 0x30), (stream::WalkEnd{TEPHRA_WALK_OUTERMOST, true}));
+}
+
+// Generated code keeps frame pointers by convention; code of files without rules may not.
+TEST_F(StackWalkerTest, ACallerThatAFramePointerTellsInAFileIsAGuess) {
+  const stream::WalkEnd guessed{TEPHRA_WALK_OUTERMOST, true};
+  table_.row(at(kCode + 0x100), test_rule_by_sp(8));
+  table_.row(at(kCode + 0x200), {.cfa = TEPHRA_CFA_OUTERMOST});
+  word(kStack, kCode + 8);
+  word(kStack + 0x10, kStack + 0x30);
+  word(kStack + 0x18, kCode + 0x208);
+  // Below the first row nothing is described.
+  EXPECT_EQ(walk(kCode + 8, kStack + 0x10), guessed);
+  EXPECT_EQ(walk(kCode + 0x108, kStack + 0x10), guessed);
+  EXPECT_EQ(addresses_, (std::vector<uint64_t>{kCode + 0x108, kCode + 8, kCode + 0x208}));
+  EXPECT_EQ(walk(kBare + 8, kStack + 0x10), TEPHRA_WALK_OUTERMOST);
+  word(kStack, kCode + 0x208);
+  EXPECT_EQ(walk(kCode + 0x108, kStack + 0x10), TEPHRA_WALK_OUTERMOST);
+  // What leads nowhere is not shown, so it is no caller that could be wrong.
+  word(kStack + 0x18, 0x10);
+  EXPECT_EQ(walk(kCode + 8, kStack + 0x10), TEPHRA_WALK_NO_RULE);
 }
 
 // Threads begin with a zero in the register, and code that keeps no frame pointers may have one in it at any time.

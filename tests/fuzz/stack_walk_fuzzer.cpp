@@ -49,7 +49,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
                              assembler.so_far(), [&](const model::Mapping&) { return &table; });
   std::vector<uint64_t> addresses;
   const auto end = walker.walk(raw, {.space = space}, addresses);
-  if (end == TEPHRA_WALK_NOT_TOLD || end > TEPHRA_WALK_LAST_END) std::abort();
+  if (end.how == TEPHRA_WALK_NOT_TOLD || end.how > TEPHRA_WALK_LAST_END) std::abort();
   if (addresses.size() > 2 * unwind::StackWalker::kMostFrames) std::abort();
   return 0;
 }

@@ -1,6 +1,7 @@
 """Live tests of stacks that are walked in the kernel by call-frame tables (--call-graph bpf and auto)."""
 
 import collections
+import glob
 import json
 import os
 import re
@@ -103,6 +104,17 @@ int main() {
   sigaction(SIGILL, &action, nullptr);
   raise(SIGILL);
 }
+"""
+# Page faults without end, in the same few pages, on deep stacks, whose records soon fill a ring.
+FAULTS = """
+import mmap
+memory = mmap.mmap(-1, 16 << 20)
+def deep(left):
+    if left: return next(map(deep, [left - 1]))
+    while True:
+        for at in range(0, len(memory), 4096): memory[at] = 1
+        memory.madvise(mmap.MADV_DONTNEED)
+deep(60)
 """
 # Maps a file as code, and cuts it a little later, again and again.
 CUTTER = """
@@ -355,6 +367,34 @@ class Hard(UnwindTest):
                     self.assertLess(verdict["stacks_rooted"], 0.2, verdict)
                     self.assertGreater(verdict["reasons"].get("walk_no_rule", 0), 100, verdict)
 
+    def test_a_caller_that_is_only_guessed_is_told(self):
+        # The frame pointer is that of the caller's frame, so the caller itself is missing.
+        binary = self.compile("guess", BARE.replace("data ? (void*)words : nullptr", "__builtin_frame_address(0)"))
+        for way in ("bpf", "dwarf"):
+            with self.subTest(way=way):
+                samples, _, _ = self.record("--call-graph", way, *RATE, binary, "0")
+                stacks = {stack: count for stack, count in self.folded().items() if "bare_leaf" in stack}
+                self.assertGreater(sum(stacks.values()), 100, stacks)
+                self.assertTrue(any(stack.endswith("main;bare_leaf") for stack in stacks), stacks)
+                verdict = json.loads(run([TEPHRA, "report", "--json", self.data]).stdout)["verdict"]
+                guessed = verdict["reasons"].get("caller_guessed", 0)
+                self.assertGreaterEqual(guessed, 0.99 * sum(stacks.values()), verdict)
+                self.assertEqual(verdict["grade"], "fair", verdict)
+                self.assertRegex(verdict["advice"][0]["problem"], "caller that was guessed by frame pointer, in guess")
+
+    def test_perf_reads_samples_with_guessed_callers(self):
+        self.need_perf()
+        binary = self.compile("guess", BARE.replace("data ? (void*)words : nullptr", "__builtin_frame_address(0)"))
+        self.record("--call-graph", "bpf", *RATE, binary, "0")
+        self.assertGreater(sum(s.misc >> 8 & 1 for s in Walks(self.data).all), 100)
+        self.assert_tephra_opens(self.data)
+        self.assert_perf_opens(self.data)
+
+    def test_ordinary_programs_have_no_guessed_callers(self):
+        self.walk(CASES, "recursion", "500")
+        verdict = json.loads(run([TEPHRA, "report", "--json", self.data]).stdout)["verdict"]
+        self.assertNotIn("caller_guessed", verdict["reasons"])
+
     def test_a_process_whose_first_thread_has_ended(self):
         binary = self.compile("leader", LEADER)
         self.assert_complete(self.walk(binary, "2"))
@@ -475,6 +515,30 @@ class Files(UnwindTest):
             self.assert_complete(walks)
             times = [s.time for s in walks.all]
             self.assertEqual(times, sorted(times))
+
+    def test_a_flight_recorder_tells_what_it_lost(self):
+        """A recorder that is stopped cannot take samples: the snapshots say how many are missing."""
+        recorder = subprocess.Popen([TEPHRA, "record", "--call-graph", "bpf", "-e", "page-faults:u", "-c", "1",
+                                     "--overwrite", "-o", self.data, sys.executable, "-c", FAULTS],
+                                    stderr=subprocess.PIPE, text=True)
+        self.addCleanup(recorder.stderr.close)
+        self.addCleanup(recorder.kill)
+        time.sleep(1)
+        recorder.send_signal(signal.SIGSTOP)
+        time.sleep(1.5)
+        recorder.send_signal(signal.SIGCONT)
+        time.sleep(0.3)
+        recorder.send_signal(signal.SIGUSR2)
+        time.sleep(0.7)
+        recorder.send_signal(signal.SIGINT)
+        errors = recorder.stderr.read()
+        recorder.wait(60)
+        lost = int(SUMMARY.search(errors)[4])
+        self.assertGreater(lost, 0, errors)
+        for path in [*glob.glob(self.data + ".2*"), self.data]:
+            verdict = json.loads(run([TEPHRA, "report", "--json", path]).stdout)["verdict"]
+            self.assertGreater(verdict["lost"], 0, path)
+            self.assertLessEqual(verdict["lost"], lost, path)
 
     def test_checking_takes_every_stack_twice(self):
         samples, _, _ = self.record("--call-graph", "bpf,check", *RATE, CASES, "recursion", "500")
