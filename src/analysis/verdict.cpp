@@ -451,6 +451,7 @@ Verdict judge(const Profile& profile) {
   verdict.own = profile.quality.own;
   verdict.steal = profile.facts.steal_share;
   verdict.recorder_cpu_seconds = profile.facts.recorder_cpu_seconds;
+  verdict.copy_sizes = profile.facts.copy_sizes;
   verdict.stacks_truncated = profile.quality[Reason::depth_limit];
   const Findings findings = examine(profile, verdict);
   for (const WalkEnds::Row& row : findings.walk_ends.rows()) {
@@ -507,6 +508,10 @@ std::string details(const Verdict& verdict) {
   Verdict brief = verdict;
   brief.advice.clear();
   std::string text = one_line(brief) + "\n  stacks by: " + verdict.engine;
+  for (const model::CopySize& size : verdict.copy_sizes) {
+    text += fmt::format("\n    {} each: {}, {} cut", base::bytes_text(size.bytes),
+                        base::counted(size.samples, "sample"), base::with_separators(size.cut));
+  }
   if (verdict.steal) text += "\n  " + steal_text(verdict);
   if (verdict.recorder_cpu_seconds) {
     text += fmt::format("\n  recording used {:.2f} s of CPU time", *verdict.recorder_cpu_seconds);

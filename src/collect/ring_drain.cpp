@@ -105,6 +105,7 @@ base::Status RingDrain::take(kernel::RingBuffer& ring) {
   scan_records(pending, counts_, files_);
   if (keeper_ != nullptr) keeper_->take(pending);
   if (engine_ != nullptr) engine_->heard(pending);
+  if (copies_ != nullptr) copies_->heard(pending);
   for (const base::Bytes part : pending.parts) {
     if (!part.empty()) batch_.push_back({const_cast<std::byte*>(part.data()), part.size()});
   }

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "collect/copy_watch.h"
 #include "collect/event_set.h"
 #include "collect/features.h"
 #include "collect/recording_output.h"
@@ -29,6 +30,9 @@ class RingDrain {
   void keep_side_band(SideBandKeeper* keeper) { keeper_ = keeper; }
   // Also takes the samples that `engine` has walked, and tells it about processes.
   void walk_stacks_with(StackEngine* engine) { engine_ = engine; }
+
+  // Also lets `watch` look at copies of stacks.
+  void watch_copies_with(CopyWatch* watch) { copies_ = watch; }
 
   // One pass over all rings, then the end of a round: readers sort what lies between two ends of rounds, and rely on no
   // ring having been skipped.
@@ -64,6 +68,7 @@ class RingDrain {
   bool may_grow_;
   SideBandKeeper* keeper_ = nullptr;
   StackEngine* engine_ = nullptr;
+  CopyWatch* copies_ = nullptr;
   Note note_;
   RecordCounts counts_;
   BuildIds files_;

@@ -137,6 +137,15 @@ inline constexpr std::string_view kEngineBranches = "branch records";
 
 struct EmbeddedNames;
 
+// Copies of the user stack of one size: how many samples carry one, and of how many the stack was found to go on beyond
+// it.
+struct CopySize {
+  uint32_t bytes = 0;
+  uint64_t samples = 0;
+  uint64_t cut = 0;
+  bool operator==(const CopySize&) const = default;
+};
+
 // Facts about the recording as a whole. Empty or zero where unknown.
 struct RecordingFacts {
   std::string format;  // "perf.data", "folded"
@@ -151,6 +160,7 @@ struct RecordingFacts {
   // What the recorder told of itself and the machine, nothing where it did not.
   std::optional<double> recorder_cpu_seconds;
   std::optional<double> steal_share;  // of the CPU time in which the hypervisor ran something else, 0 to 1
+  std::vector<CopySize> copy_sizes;   // where the recorder chose how much of a stack to copy: in the order of use
   // Names that the recorder found, for symbols/ to use; null where it stored none, and once they are in the profile.
   std::shared_ptr<const EmbeddedNames> names;
 };
