@@ -438,7 +438,7 @@ class JitWalkTest : public StackWalkerTest {
   }
   tephra_walk_end walk_at(uint64_t moment, uint64_t pc) {
     view_ = code_.view(1, moment).value;
-    return walk(pc, 0x1234);
+    return walk(pc, 0x1234).how;
   }
 };
 

@@ -131,7 +131,8 @@ class Comparison {
       const uint64_t moment = stream::moment_of(decoder_, sample.origin.time, position);
       const auto space = side_band.history.address_space(sample.origin.pid, moment).value;
       std::vector<uint64_t> ours;
-      const int end = walker->walk(raw, {space, side_band.history.jit().view(sample.origin.pid, moment).value}, ours);
+      const int end =
+          walker->walk(raw, {space, side_band.history.jit().view(sample.origin.pid, moment).value}, ours).how;
       std::erase_if(ours, [](uint64_t word) { return word >= stream::kFirstChainMarker; });
       const auto theirs = libunwind.walk(raw, space, unwind::StackWalker::kMostFrames);
       const Agreement agreement = libunwind_.add(end, ours, theirs);
