@@ -390,10 +390,11 @@ class Hard(UnwindTest):
         self.assert_tephra_opens(self.data)
         self.assert_perf_opens(self.data)
 
-    def test_ordinary_programs_have_no_guessed_callers(self):
-        self.walk(CASES, "recursion", "500")
+    def test_ordinary_programs_have_hardly_a_guessed_caller(self):
+        # Only the few instructions of _init and _fini in libraries have no call-frame information.
+        walks = self.walk(CASES, "recursion", "800")
         verdict = json.loads(run([TEPHRA, "report", "--json", self.data]).stdout)["verdict"]
-        self.assertNotIn("caller_guessed", verdict["reasons"])
+        self.assertLess(verdict["reasons"].get("caller_guessed", 0), 0.01 * len(walks.all), verdict)
 
     def test_a_process_whose_first_thread_has_ended(self):
         binary = self.compile("leader", LEADER)
