@@ -40,6 +40,7 @@ WalkedProcesses::Cost WalkedProcesses::wanted(pid_t pid, pid_t tid) {
   const Cost begin = own_cpu_time();
   spent_once_ = Cost(0);
   learn(pid, tid);
+  program_.answered(pid);
   return own_cpu_time() - begin - spent_once_;
 }
 
