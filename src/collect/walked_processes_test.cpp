@@ -70,6 +70,15 @@ TEST_F(WalkedProcessesTest, TellsGeneratedCodeFromFiles) {
   EXPECT_EQ(program.processes[5][1].flags, unsigned{TEPHRA_MAPPING_GENERATED});
 }
 
+TEST_F(WalkedProcessesTest, AnswersWhetherOrNotThereIsSomethingToTell) {
+  machine[5] = {1, 2, {mapping(0x1000, "/bin/a")}};
+  auto all = processes();
+  all.wanted(5, 5);
+  all.wanted(5, 5);
+  all.wanted(6, 6);
+  EXPECT_EQ(program.answered_for, (std::vector<pid_t>{5, 5, 6}));
+}
+
 TEST_F(WalkedProcessesTest, SharesTablesAndTellsOnlyWhatChanged) {
   files.emplace("/bin/a", 1);
   machine[5] = machine[6] = {1, 2, {mapping(0x1000, "/bin/a")}};

@@ -430,7 +430,7 @@ class JitWalkTest : public StackWalkerTest {
   void load(uint32_t function, uint64_t start, uint64_t moment) {
     code_.load(1, stream::JitCode::Source::kJitdump, start, start + kFunctionSize, function, moment, moment);
   }
-  uint32_t described(const std::string& name, const std::string& frames, uint64_t address) {
+  uint32_t described(std::string_view name, const std::string& frames, uint64_t address) {
     const uint32_t function = code_.add_function(name, {}, false);
     const auto unwinding = stream::JitUnwinding::of(base::as_bytes(frames), address);
     code_.describe(function, {.unwinding = code_.add_unwinding(unwinding), .address = kFunction});
