@@ -577,23 +577,23 @@ class AdaptedCopies(RecordTest):
         self.assertAlmostEqual(period, self.total_period(), delta=0.05 * period)
 
     def test_first_thread(self):
-        self.assert_adapts("first", "4000")
+        self.assert_adapts("first", "2500")
 
     def test_threads(self):
-        self.assert_adapts("threads", "5000")
+        self.assert_adapts("threads", "3000")
 
     def test_short_lived_children(self):
-        self.assert_adapts("children", "4000")
+        self.assert_adapts("children", "3000")
 
     def test_grandchildren_whose_parent_has_ended(self):
-        self.assert_adapts("family", "6000")
+        self.assert_adapts("family", "3600")
 
     def test_a_running_process(self):
         deep = subprocess.Popen(self.as_nobody(self.DEEP, "threads", "20000", "40"))
         self.addCleanup(deep.wait)
         self.addCleanup(deep.kill)
         time.sleep(0.3)
-        _, notes = self.record_as_nobody("-g", *self.RATE, "-p", str(deep.pid), "--", "sleep", "4")
+        _, notes = self.record_as_nobody("-g", *self.RATE, "-p", str(deep.pid), "--", "sleep", "3")
         self.assertIn("from now on", notes)
         first, *others = self.verdict()["copy_sizes"]
         self.assertGreater(others[-1]["samples"], first["samples"])
