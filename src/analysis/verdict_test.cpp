@@ -336,15 +336,16 @@ TEST(Verdict, StatesWhatTheRecorderAndTheHypervisorTook) {
 }
 
 TEST(Verdict, TellsTheSizesOfCopies) {
+  EXPECT_EQ(details(Case("stack copies").good(1000).judge()).find("cut"), std::string::npos);
+  const std::vector<model::CopySize> sizes{{16384, 900, 31}, {36864, 5120, 4}};
   Case one("stack copies");
   one.good(1000);
-  EXPECT_EQ(details(one.judge()).find("cut"), std::string::npos);
-  one.facts().copy_sizes = {{16384, 900, 31}, {36864, 5120, 4}};
+  one.facts().copy_sizes = sizes;
   const auto verdict = one.judge();
   const std::string expected =
       "stacks by: stack copies\n    16.0 KiB each: 900 samples, 31 cut\n    36.0 KiB each: 5120 samples, 4 cut\n";
   EXPECT_NE((details(verdict) + "\n").find(expected), std::string::npos) << details(verdict);
-  EXPECT_EQ(verdict.copy_sizes, one.facts().copy_sizes);
+  EXPECT_EQ(verdict.copy_sizes, sizes);
 }
 
 TEST(Verdict, LittleStealIsADetail) {

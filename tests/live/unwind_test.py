@@ -535,7 +535,7 @@ class AdaptedCopies(RecordTest):
 
     def record_as_nobody(self, *words):
         """Samples, and the notes."""
-        result = run(self.as_nobody(TEPHRA, "record", "--no-embed", "-o", self.data, *words))
+        result = run(self.as_nobody(TEPHRA, "record", "--no-embed", "-o", self.data, *words), timeout=400)
         self.assertEqual(result.returncode, 0, result.stderr)
         found = SUMMARY.search(result.stderr)
         self.assertIsNotNone(found, result.stderr)
