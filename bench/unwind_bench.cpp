@@ -54,7 +54,8 @@ int main(int argc, char** argv) {
     samples = whole = frames = 0;
     for (size_t i = 0; i < profile->samples.size(); ++i) {
       samples += profile->samples.count[i];
-      if (profile->samples.walk_end[i] == TEPHRA_WALK_OUTERMOST) whole += profile->samples.count[i];
+      const int end = profile->samples.walk_end[i] & ~TEPHRA_WALK_GUESSED;
+      if (end == TEPHRA_WALK_OUTERMOST) whole += profile->samples.count[i];
       for (auto stack = profile->samples.stack[i]; stack; stack = profile->stacks[stack].parent) {
         frames += profile->samples.count[i];
       }

@@ -21,6 +21,7 @@
   X(walk_unsupported, "call-frame information of a kind that cannot be followed")                              \
   X(walk_implausible, "the stack would not have become shallower, so the walk ended")                          \
   X(stack_not_copied, "the user stack had to be copied to find its callers, and too many were at once")         \
+  X(caller_guessed, "a caller was found by the frame pointer of code that may not keep one, and may be another's") \
   X(walk_32bit, "the stack of a 32-bit program, which is not walked")                                          \
   /* counted in frames, weighted by samples */                                                                  \
   X(address_not_mapped, "the address belongs to no known mapping")                                              \
@@ -38,6 +39,7 @@
   X(unknown_records, "records of a type that is not known")                                                     \
   X(unknown_event, "samples whose event is not described in the file")                                          \
   X(jit_names_left_out, "files with names of generated code that were not read to their end")                   \
+  X(jit_processes_left_out, "processes whose names of generated code were not kept, since there were too many")  \
   X(file_truncated, "the file ends in the middle of a record or before its stated size")                        \
   X(fractions_dropped, "counts with a fraction, which was dropped")
 

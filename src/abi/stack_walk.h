@@ -28,6 +28,7 @@ struct tephra_walk_mapping {
 
 #define TEPHRA_MAPPING_NO_FILE 1 /* its rows are missing because the file is not at hand */
 #define TEPHRA_MAPPING_NO_ROOM 2 /* they are missing because no table could be had for them: stacks are to be copied */
+#define TEPHRA_MAPPING_GENERATED 4 /* code made at run time, where frame pointers are the convention: no guess */
 
 /* Where a process's mappings are in the pool: sorted, [first, first + count). It is used only while the process is
  * still the program that it was when they were listed: after an exec the stack begins elsewhere. */

@@ -1,5 +1,6 @@
 /* How a walk over a user stack ended. In samples that a BPF program made, it is in the record header's `misc`, whose
- * bits perf does not use there. Values are part of files: never renumber. */
+ * bits perf does not use there: those between the processor's mode (0 to 2) and its own flags (12 and above). Values
+ * are part of files: never renumber. */
 #ifndef TEPHRA_ABI_WALK_END_H
 #define TEPHRA_ABI_WALK_END_H
 
@@ -20,6 +21,11 @@ enum tephra_walk_end {
 
 #define TEPHRA_WALK_LAST_END TEPHRA_WALK_NOT_COPIED
 
+/* Beside the end, in the same byte: in code of a file that no rule describes, a caller was found by the frame pointer.
+ * If that code keeps none, the caller is another function's, as a rule that of the true one. */
+#define TEPHRA_WALK_GUESSED 0x10
+
+/* Where that byte is in `misc`. The end alone is in the mask. */
 #define TEPHRA_WALK_END_SHIFT 4
 #define TEPHRA_WALK_END_MASK 0xf0
 

@@ -58,7 +58,8 @@ struct ContextSample {
 
 class Contexts {
  public:
-  Contexts(const model::Profile& profile, const ReportOptions& options) : profile_(profile), options_(options) {}
+  Contexts(const model::Profile& profile, const model::Profile& named, const ReportOptions& options)
+      : profile_(profile), named_(named), options_(options) {}
 
   // The samples that pass the filters, ordered by context and stack.
   std::vector<ContextSample> select() {
@@ -67,8 +68,8 @@ class Contexts {
     selected.reserve(samples.size());
     for (size_t i = 0; i < samples.size(); ++i) {
       const model::Thread& thread = profile_.threads[samples.thread[i]];
-      if (!passes(options_.comms, profile_.text(thread.comm)) || !passes(options_.pids, thread.pid) ||
-          !passes(options_.tids, thread.tid)) {
+      const std::string_view comm = named_.text(named_.threads[samples.thread[i]].comm);
+      if (!passes(options_.comms, comm) || !passes(options_.pids, thread.pid) || !passes(options_.tids, thread.tid)) {
         continue;
       }
       selected.push_back({intern(context_of(thread, i)), samples.stack[i], {samples.count[i], samples.value[i]}});
@@ -106,6 +107,7 @@ class Contexts {
   }
 
   const model::Profile& profile_;
+  const model::Profile& named_;
   const ReportOptions& options_;
   const bool by_comm_ = sorts_by(options_, SortKey::kComm);
   const bool by_pid_ = sorts_by(options_, SortKey::kPid);
@@ -121,9 +123,11 @@ class FrameKeys {
  public:
   static constexpr uint32_t kHidden = 0;
 
-  FrameKeys(const model::Profile& profile, const ReportOptions& options)
+  FrameKeys(const model::Profile& profile, const model::Profile& named, const ReportOptions& options)
       : of_frame_(profile.frames.size(), kHidden), descriptions_(1) {
-    for (uint32_t i = 0; i < profile.frames.size(); ++i) add(profile, options, FrameId{i});
+    for (uint32_t i = 0; i < profile.frames.size(); ++i) {
+      if (is_chosen(named, options, FrameId{i})) add(profile, options, FrameId{i});
+    }
   }
 
   const std::vector<uint32_t>& of_frame() const { return of_frame_; }
@@ -154,16 +158,24 @@ class FrameKeys {
     }
   };
 
+  static std::string_view symbol_of(const model::Profile& profile, FrameId id) {
+    const std::string_view name = profile.function_name(id);
+    if (!name.empty()) return name;
+    return id ? "[unknown]" : "[no stack]";  // frame 0 is that of the empty stack
+  }
+
+  static bool is_chosen(const model::Profile& named, const ReportOptions& options, FrameId id) {
+    const std::string_view dso = module_path(named, named.frames[id].mapping);
+    if (!passes(options.dsos, dso) && !passes(options.dsos, base::path_base_name(dso))) return false;
+    return passes(options.symbols, symbol_of(named, id));
+  }
+
   void add(const model::Profile& profile, const ReportOptions& options, FrameId id) {
     const model::Frame& frame = profile.frames[id];
     const model::Mapping& mapping = profile.mappings[frame.mapping];
     ReportEntry row;
     row.dso = module_path(profile, frame.mapping);
-    row.symbol = profile.function_name(id);
-    if (row.symbol.empty()) row.symbol = id ? "[unknown]" : "[no stack]";  // frame 0 is that of the empty stack
-    if (!passes(options.dsos, row.dso) && !passes(options.dsos, base::path_base_name(row.dso))) return;
-    if (!passes(options.symbols, row.symbol)) return;
-
+    row.symbol = symbol_of(profile, id);
     row.kernel = model::is_kernel(mapping.kind);
     if (!sorts_by(options, SortKey::kDso)) row.dso = {};
     if (!sorts_by(options, SortKey::kSymbol)) row.symbol = {};
@@ -326,6 +338,10 @@ std::string_view sort_key_name(SortKey key) {
 }
 
 Report make_report(const model::Profile& profile, const ReportOptions& options) {
+  return make_report(profile, options, profile);
+}
+
+Report make_report(const model::Profile& profile, const ReportOptions& options, const model::Profile& named) {
   Report report{.sort = options.sort, .children = options.children, .whole = model::totals(profile)};
   if (profile.samples.size() > 0) {
     const model::Event& event = profile.events[profile.samples.event[0]];
@@ -333,9 +349,9 @@ Report make_report(const model::Profile& profile, const ReportOptions& options) 
     report.unit = profile.text(event.unit);
   }
 
-  Contexts contexts(profile, options);
+  Contexts contexts(profile, named, options);
   const std::vector<ContextSample> samples = contexts.select();
-  const FrameKeys keys(profile, options);
+  const FrameKeys keys(profile, named, options);
   const StackChildren children(profile);
   RowSums sums(profile, children, keys, options.children);
   std::vector<Row> sum_rows;

@@ -83,5 +83,8 @@ struct Report {
 // Groups the samples of a symbolized profile, which has one event or is sorted by event. The self weights of all rows
 // come to the weight of the samples that passed the filters. `profile` must outlive the report.
 Report make_report(const model::Profile& profile, const ReportOptions& options);
+// The same of a profile whose names were replaced (model::redact): `named` is what it was before, whose names the
+// filters are about.
+Report make_report(const model::Profile& profile, const ReportOptions& options, const model::Profile& named);
 
 }  // namespace tephra::analysis

@@ -8,6 +8,7 @@
 #include <tuple>
 
 #include "analysis/profile_for_tests.h"
+#include "model/redaction.h"
 
 namespace tephra::analysis {
 namespace {
@@ -38,6 +39,30 @@ TEST(Report, WordsAndKeysAgree) {
   }
   EXPECT_EQ(sort_key("sym"), SortKey::kSymbol);
   EXPECT_FALSE(sort_key("colour"));
+}
+
+// Filters are about the names that users know, not about those that are shown.
+TEST(Report, RedactedProfilesAreFilteredByTheirRealNames) {
+  model::ProfileAssembler assembler;
+  const auto event = assembler.event({assembler.string("cpu-clock"), assembler.string("ns")});
+  const auto mapping = assembler.mapping({.path = assembler.string("/opt/app"), .kind = model::CodeKind::kFile});
+  for (const char* name : {"first", "second"}) {
+    const auto thread = assembler.thread({1, 1, assembler.string(std::string("in-") + name)});
+    const auto function = assembler.function({assembler.string(name), {}, true});
+    const auto stack = assembler.stack({}, assembler.frame({.mapping = mapping, .function = function}));
+    assembler.sample({stack, event, thread, 1, name[0] == 'f' ? 100u : 50u});
+  }
+  const auto named = std::move(assembler).finish();
+  const auto redacted = model::redact(named, model::Redaction("key"));
+  const auto shown = [&](const ReportOptions& options) { return make_report(redacted, options, named).shown.value; };
+  EXPECT_EQ(shown({}), 150u);
+  EXPECT_EQ(shown({.symbols = {"first"}}), 100u);
+  EXPECT_EQ(shown({.comms = {"in-second"}}), 50u);
+  EXPECT_EQ(shown({.dsos = {"app"}}), 150u);
+  EXPECT_EQ(shown({.dsos = {"other"}}), 0u);
+  const auto report = make_report(redacted, {.symbols = {"first"}}, named);
+  ASSERT_EQ(report.entries.size(), 1u);
+  EXPECT_TRUE(report.entries[0].symbol.starts_with("fn_")) << report.entries[0].symbol;
 }
 
 // The mapping of generated code is one function of a process.

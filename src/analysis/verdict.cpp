@@ -49,6 +49,7 @@ std::string steal_text(const Verdict& verdict) {
 struct StackFacts {
   FrameId outermost;
   FrameId innermost_user;
+  FrameId innermost_undescribed;  // of those in files that have a caller
   uint32_t frames = 0;
   uint32_t named = 0;
   bool caller_without_frame = false;
@@ -71,6 +72,8 @@ std::vector<StackFacts> examine_stacks(const Profile& profile) {
       fact.caller_without_frame = fact.caller_without_frame || (lost && !profile.in_kernel(stack.frame));
     }
     if (!profile.in_kernel(stack.frame)) fact.innermost_user = stack.frame;
+    const bool undescribed = profile.frames[stack.frame].facts & model::kNotDescribed;
+    if (undescribed && stack.parent && !profile.in_kernel(stack.frame)) fact.innermost_undescribed = stack.frame;
     ++fact.frames;
     fact.named += profile.functions[profile.frames[stack.frame].function].named;
     facts[i] = fact;
@@ -128,8 +131,10 @@ struct Findings {
   uint64_t frames = 0;
   uint64_t named = 0;
   uint64_t caller_without_frame = 0;
+  uint64_t caller_guessed = 0;
   ByModule unrooted_in;
   ByModule unsure_in;
+  ByModule guessed_in;
   ByModule unnamed_in;
   WalkEnds walk_ends;
 };
@@ -172,6 +177,10 @@ Findings examine(const Profile& profile, Verdict& verdict) {
       findings.unsure_in[place_of(profile, facts.innermost_user)] += count;
     }
     if (frame_pointers && facts.caller_without_frame) findings.caller_without_frame += count;
+    if (caller_guessed(profile.samples, i)) {
+      findings.caller_guessed += count;
+      if (facts.innermost_undescribed) findings.guessed_in[place_of(profile, facts.innermost_undescribed)] += count;
+    }
   }
   count_unnamed(profile, findings);
   return findings;
@@ -189,6 +198,7 @@ void collect_reasons(const Profile& profile, Verdict& verdict, const Findings& f
   }
   quality[Reason::leaf_without_frame] += verdict.caller_unsure;
   quality[Reason::caller_without_frame] += findings.caller_without_frame;
+  quality[Reason::caller_guessed] += findings.caller_guessed;
   for (size_t i = 0; i < model::kReasonCount; ++i) {
     if (quality.reasons[i] != 0) verdict.reasons[model::kReasonNames[i]] = quality.reasons[i];
   }
@@ -309,6 +319,14 @@ class Advisor {
           fmt::format("{} pass through code without frame pointers, whose caller may be missing", of_samples(through)),
           "Build it with -fno-omit-frame-pointer.");
     }
+    if (const uint64_t guessed = findings_.caller_guessed; guessed > 0) {
+      const std::string where = worst(findings_.guessed_in);
+      add(std::min(badness_above(of_all(guessed), &Limits::caller_unsure), 1), of_all(guessed),
+          fmt::format("{} have a caller that was guessed by frame pointer{}{}", of_samples(guessed),
+                      where.empty() ? "" : ", in ", where),
+          "This code has no call-frame information. Where it keeps no frame pointer a caller is missing; add .cfi "
+          "directives, or build it with -fasynchronous-unwind-tables.");
+    }
     if (const uint64_t cut = count(Reason::depth_limit); cut > 0) {
       add(badness_above(of_all(cut), &Limits::truncated), of_all(cut),
           fmt::format("{} have stacks deeper than the kernel's limit", of_samples(cut)),
@@ -364,6 +382,12 @@ class Advisor {
                       cut == 1 ? "was" : "were"),
           "Record for a shorter time, or fewer processes.");
     }
+    if (const uint64_t left_out = count(Reason::jit_processes_left_out); left_out > 0) {
+      add(badness, share(count(Reason::jit_code_unnamed), findings_.frames),
+          fmt::format("{} generate code whose names were not kept, since more processes do than are followed",
+                      left_out == 1 ? "a process" : fmt::format("{} processes", base::with_separators(left_out))),
+          "Record fewer processes at once (-p, -G).");
+    }
     if (const uint64_t unproven = count(Reason::jit_map_unproven); unproven > 0) {
       add(0, share(unproven, findings_.frames),
           "names of generated code are from a file found now, which may be of another process or moment",
@@ -407,7 +431,9 @@ Grade grade(const Profile& profile, const Verdict& verdict, const Findings& find
   const bool whole = profile.quality[Reason::file_truncated] == 0 && profile.quality[Reason::fractions_dropped] == 0 &&
                      profile.quality[Reason::malformed_records] == 0 && profile.quality[Reason::unknown_event] == 0 &&
                      profile.quality[Reason::stacks_not_recorded] == 0;
-  return whole && within(kGoodLimits, verdict, callers_unsure) ? Grade::kGood : Grade::kFair;
+  // A guess may be right, so that it makes nothing poor.
+  const bool guesses_are_few = share(findings.caller_guessed, verdict.samples) <= kGoodLimits.caller_unsure;
+  return whole && guesses_are_few && within(kGoodLimits, verdict, callers_unsure) ? Grade::kGood : Grade::kFair;
 }
 
 }  // namespace
@@ -425,6 +451,7 @@ Verdict judge(const Profile& profile) {
   verdict.own = profile.quality.own;
   verdict.steal = profile.facts.steal_share;
   verdict.recorder_cpu_seconds = profile.facts.recorder_cpu_seconds;
+  verdict.copy_sizes = profile.facts.copy_sizes;
   verdict.stacks_truncated = profile.quality[Reason::depth_limit];
   const Findings findings = examine(profile, verdict);
   for (const WalkEnds::Row& row : findings.walk_ends.rows()) {
@@ -481,6 +508,10 @@ std::string details(const Verdict& verdict) {
   Verdict brief = verdict;
   brief.advice.clear();
   std::string text = one_line(brief) + "\n  stacks by: " + verdict.engine;
+  for (const model::CopySize& size : verdict.copy_sizes) {
+    text += fmt::format("\n    {} each: {}, {} cut", base::bytes_text(size.bytes),
+                        base::counted(size.samples, "sample"), base::with_separators(size.cut));
+  }
   if (verdict.steal) text += "\n  " + steal_text(verdict);
   if (verdict.recorder_cpu_seconds) {
     text += fmt::format("\n  recording used {:.2f} s of CPU time", *verdict.recorder_cpu_seconds);

@@ -25,6 +25,7 @@ struct Verdict {
   uint64_t own = 0;                            // samples of the recorder itself, left out
   std::optional<double> steal;                 // share of CPU time that the hypervisor took, where it was recorded
   std::optional<double> recorder_cpu_seconds;  // what recording cost, where it was recorded
+  std::vector<model::CopySize> copy_sizes;     // of stacks, where the recorder chose them
   double stacks_rooted = 0;                    // share of samples whose stack reaches an outermost frame
   uint64_t stacks_truncated = 0;
   uint64_t caller_unsure = 0;

@@ -35,7 +35,7 @@ class Case {
   }
 
   Case& add(uint64_t count, const std::vector<Part>& parts, bool kernel_thread = false,
-            tephra_walk_end end = TEPHRA_WALK_NOT_TOLD) {
+            int end = TEPHRA_WALK_NOT_TOLD) {
     model::StackId stack;
     for (const Part& part : parts) {
       const auto mapping = assembler_.mapping({.path = assembler_.string("/lib/some.so"), .kind = part.kind});
@@ -53,9 +53,7 @@ class Case {
     return *this;
   }
   // A stack that was walked by call-frame rules.
-  Case& walked(uint64_t count, const std::vector<Part>& parts, tephra_walk_end end) {
-    return add(count, parts, false, end);
-  }
+  Case& walked(uint64_t count, const std::vector<Part>& parts, int end) { return add(count, parts, false, end); }
   // `count` samples without fault.
   Case& good(uint64_t count) { return add(count, {kStart, kWork}); }
   model::RecordingFacts& facts() { return assembler_.facts(); }
@@ -256,6 +254,25 @@ TEST(Verdict, WalkedStacksLackNoCallers) {
   }
 }
 
+TEST(Verdict, GuessedCallersAreCountedWithTheirFile) {
+  const Part bare{"bare", CodeKind::kFile, model::kNotDescribed};
+  constexpr int kGuessed = TEPHRA_WALK_OUTERMOST | TEPHRA_WALK_GUESSED;
+  const auto few = Case("stack copies")
+                       .walked(96, {kStart, kWork}, TEPHRA_WALK_OUTERMOST)
+                       .walked(4, {kStart, bare, kKernelEntry}, kGuessed)
+                       .judge();
+  EXPECT_EQ(few.reasons.at("caller_guessed"), 4u);
+  EXPECT_EQ(few.stacks_rooted, 1);
+  EXPECT_EQ(few.grade, Grade::kGood);
+  EXPECT_TRUE(advises(few, "4.0 % of samples have a caller that was guessed by frame pointer, in some.so"));
+  // A guess may be right, so that even many do not make a profile poor.
+  const auto many = Case("stack copies").walked(100, {kStart, bare}, kGuessed).judge();
+  EXPECT_EQ(many.grade, Grade::kFair);
+  // A stack that ends there has no caller, and what was not walked no guess.
+  const auto none = Case("stack copies").walked(1, {bare}, TEPHRA_WALK_OUTERMOST).judge();
+  EXPECT_FALSE(none.reasons.contains("caller_guessed"));
+}
+
 TEST(Verdict, EveryFaultHasItsAdvice) {
   const std::vector<std::pair<Reason, std::string_view>> faults{
       {Reason::stacks_not_recorded, "Record with -g"},      {Reason::stack_copy_not_unwound, "--call-graph fp"},
@@ -263,6 +280,7 @@ TEST(Verdict, EveryFaultHasItsAdvice) {
       {Reason::kernel_mismatch, "another kernel or boot"},  {Reason::build_id_mismatch, "not those that ran"},
       {Reason::file_missing, "not here any more"},          {Reason::file_truncated, "cut off"},
       {Reason::malformed_records, "could not be read"},     {Reason::unknown_event, "does not describe"},
+      {Reason::jit_names_left_out, "not read to the end"},  {Reason::jit_processes_left_out, "60 processes generate"},
   };
   for (const auto& [reason, text] : faults) {
     SCOPED_TRACE(text);
@@ -333,6 +351,19 @@ TEST(Verdict, StatesWhatTheRecorderAndTheHypervisorTook) {
   EXPECT_TRUE(advises(verdict, "the hypervisor took 3.2 %"));
   EXPECT_NE(details(verdict).find("recording used 0.12 s of CPU time"), std::string::npos) << details(verdict);
   EXPECT_EQ(verdict.grade, Grade::kGood);
+}
+
+TEST(Verdict, TellsTheSizesOfCopies) {
+  EXPECT_EQ(details(Case("stack copies").good(1000).judge()).find("cut"), std::string::npos);
+  const std::vector<model::CopySize> sizes{{16384, 900, 31}, {36864, 5120, 4}};
+  Case one("stack copies");
+  one.good(1000);
+  one.facts().copy_sizes = sizes;
+  const auto verdict = one.judge();
+  const std::string expected =
+      "stacks by: stack copies\n    16.0 KiB each: 900 samples, 31 cut\n    36.0 KiB each: 5120 samples, 4 cut\n";
+  EXPECT_NE((details(verdict) + "\n").find(expected), std::string::npos) << details(verdict);
+  EXPECT_EQ(verdict.copy_sizes, sizes);
 }
 
 TEST(Verdict, LittleStealIsADetail) {

@@ -16,7 +16,12 @@ std::string_view place_of(const model::Profile& profile, model::FrameId frame);
 
 // How the walk of a sample's stack ended; TEPHRA_WALK_NOT_TOLD where it was not walked by call-frame rules.
 inline tephra_walk_end walk_end(const model::Samples& samples, size_t sample) {
-  return samples.walk_end.empty() ? TEPHRA_WALK_NOT_TOLD : static_cast<tephra_walk_end>(samples.walk_end[sample]);
+  if (samples.walk_end.empty()) return TEPHRA_WALK_NOT_TOLD;
+  return static_cast<tephra_walk_end>(samples.walk_end[sample] & ~TEPHRA_WALK_GUESSED);
+}
+// Whether a caller in it was found by a frame pointer that the code may not keep.
+inline bool caller_guessed(const model::Samples& samples, size_t sample) {
+  return !samples.walk_end.empty() && (samples.walk_end[sample] & TEPHRA_WALK_GUESSED) != 0;
 }
 
 // Why a stack is not whole whose walk ended so. Nothing where it is, or was not walked.

@@ -75,8 +75,8 @@ FileDescriptor open_folder(int at, const char* name) {
 }
 
 // Deletes entries, the one that was used longest ago first, until `limit` bytes are left. What is not ours is neither
-// counted nor deleted.
-void delete_beyond(int folder, uint64_t limit) {
+// counted nor deleted. The bytes that are left.
+uint64_t delete_beyond(int folder, uint64_t limit) {
   struct File {
     timespec time;
     uint64_t size;
@@ -85,7 +85,7 @@ void delete_beyond(int folder, uint64_t limit) {
   // The listing has a descriptor, and thus a position, of its own.
   FileDescriptor listed(::openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   const std::unique_ptr<DIR, int (*)(DIR*)> listing(::fdopendir(listed.get()), ::closedir);
-  if (!listing) return;
+  if (!listing) return 0;
   listed.release();
   std::vector<File> files;
   uint64_t total = 0;
@@ -98,7 +98,7 @@ void delete_beyond(int folder, uint64_t limit) {
     files.push_back({info.st_mtim, static_cast<uint64_t>(info.st_size), std::string(name)});
     total += files.back().size;
   }
-  if (total <= limit) return;
+  if (total <= limit) return total;
   std::ranges::sort(files, [](const File& a, const File& b) {
     return a.time.tv_sec != b.time.tv_sec ? a.time.tv_sec < b.time.tv_sec : a.time.tv_nsec < b.time.tv_nsec;
   });
@@ -107,6 +107,7 @@ void delete_beyond(int folder, uint64_t limit) {
     ::unlinkat(folder, file.name.c_str(), 0);
     total -= file.size;
   }
+  return total;
 }
 
 Status write_entry(int fd, const Header& header, Bytes content, const std::string& name) {
@@ -190,8 +191,19 @@ Status DiskCache::store(std::string_view kind, std::string_view key, uint32_t ve
     ::unlinkat(folder.get(), temporary.c_str(), 0);
     return status;
   }
-  delete_beyond(folder.get(), kind_limit);
+  limit(folder.get(), kind, sizeof header + content.size(), kind_limit);
   return {};
+}
+
+// Listing a folder of thousands of entries takes longer than storing one, so it is done only when it may be too full.
+void DiskCache::limit(int folder, std::string_view kind, uint64_t stored, uint64_t kind_limit) const {
+  constexpr uint64_t kUnseenShare = 16;  // of the limit, what other processes may have stored meanwhile
+  const std::lock_guard guard(account_->mutex);
+  const auto [place, first] = account_->kinds.try_emplace(std::string(kind));
+  Account::Kind& known = place->second;
+  known.stored += stored;
+  const bool may_be_full = known.found + known.stored > kind_limit || known.stored > kind_limit / kUnseenShare;
+  if (first || may_be_full) known = {delete_beyond(folder, kind_limit), 0};
 }
 
 }  // namespace tephra::base

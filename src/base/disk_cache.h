@@ -1,6 +1,9 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -38,17 +41,30 @@ class DiskCache {
   // `kind` is a word, `key` is hex digits (a build id); `version` is that of the content's layout.
   std::optional<Entry> find(std::string_view kind, std::string_view key, uint32_t version) const;
   // Failing to store is no error to anyone but a test. Deletes the oldest entries of the kind when they exceed
-  // `kind_limit` bytes together.
+  // `kind_limit` bytes together. Entries of other processes are seen when this one looks the next time, which is at the
+  // latest when it has stored a sixteenth of the limit. Threads may store at the same time.
   Status store(std::string_view kind, std::string_view key, uint32_t version, Bytes content,
                uint64_t kind_limit = uint64_t{2} << 30) const;
 
   const std::string& folder() const { return folder_; }
 
  private:
+  // What the folders of the kinds hold. Copies of a cache share it.
+  struct Account {
+    struct Kind {
+      uint64_t found = 0;   // bytes, when they were last listed
+      uint64_t stored = 0;  // by us since
+    };
+    std::mutex mutex;
+    std::map<std::string, Kind, std::less<>> kinds;
+  };
   // The folder of a kind; nothing where it is missing, of another user or a link.
   FileDescriptor folder_of(std::string_view kind, std::string_view key) const;
   FileDescriptor make_folder_of(const std::string& kind) const;
+  void limit(int folder, std::string_view kind, uint64_t stored, uint64_t kind_limit) const;
+
   std::string folder_;
+  std::shared_ptr<Account> account_ = std::make_shared<Account>();
 };
 
 }  // namespace tephra::base

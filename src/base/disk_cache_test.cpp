@@ -126,5 +126,26 @@ TEST_F(DiskCacheTest, DeletesTheOldestBeyondItsLimit) {
   EXPECT_EQ(text_of("cc"), content);
 }
 
+// Listing thousands of entries for each that is stored would take longer than storing it.
+TEST_F(DiskCacheTest, EntriesOfOthersAreSeenWhenEnoughWasStored) {
+  constexpr uint64_t kLimit = 100'000;
+  const DiskCache one = cache();
+  ASSERT_TRUE(one.store("tables", "aa", 1, as_bytes(std::string(1000, 'x')), kLimit));
+  std::ofstream(file("bb")) << std::string(2 * kLimit, 'x');
+  ASSERT_TRUE(one.store("tables", "cc", 1, as_bytes("rows"), kLimit));
+  EXPECT_TRUE(std::filesystem::exists(file("bb")));
+  // Copies count together; of another kind nothing is known.
+  const DiskCache copy = one;
+  ASSERT_TRUE(copy.store("others", "dd", 1, as_bytes(std::string(kLimit / 10, 'x')), kLimit));
+  EXPECT_TRUE(std::filesystem::exists(file("bb")));
+  ASSERT_TRUE(copy.store("tables", "dd", 1, as_bytes(std::string(kLimit / 10, 'x')), kLimit));
+  EXPECT_FALSE(std::filesystem::exists(file("bb")));
+  EXPECT_NE(text_of("dd"), "(absent)");
+  // A process that begins looks at once.
+  std::ofstream(file("bb")) << std::string(2 * kLimit, 'x');
+  ASSERT_TRUE(cache().store("tables", "ee", 1, as_bytes("rows"), kLimit));
+  EXPECT_FALSE(std::filesystem::exists(file("bb")));
+}
+
 }  // namespace
 }  // namespace tephra::base

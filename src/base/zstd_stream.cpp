@@ -2,6 +2,8 @@
 
 #include <zstd.h>
 
+#include <algorithm>
+
 namespace tephra::base {
 
 bool unzstd_into(Bytes compressed, std::span<std::byte> output) {
@@ -14,25 +16,37 @@ bool unzstd_into(Bytes compressed, std::span<std::byte> output) {
 
 struct ZstdDecompressor::Stream {
   ZSTD_DStream* handle = ZSTD_createDStream();
+  size_t next = kFrameBegin;  // how many bytes the next step gets at most
   ~Stream() { ZSTD_freeDStream(handle); }
+
+  // A step that fails does not tell what it had unpacked before, so none gets more than one block. zstd asks for a
+  // block together with the header of the next.
+  static size_t step_after(size_t asked_for) {
+    if (asked_for == 0) return kFrameBegin;
+    return asked_for > kBlockHeader ? asked_for - kBlockHeader : asked_for;
+  }
+  static constexpr size_t kBlockHeader = 3;
+  static constexpr size_t kFrameBegin = 5;  // with its number, that which tells how long its header is
 };
 
 ZstdDecompressor::ZstdDecompressor() : stream_(std::make_unique<Stream>()) {}
 ZstdDecompressor::~ZstdDecompressor() = default;
 
 Status ZstdDecompressor::decompress(Bytes packed, std::string& out, size_t limit) {
-  ZSTD_inBuffer input{packed.data(), packed.size(), 0};
+  ZSTD_inBuffer input{packed.data(), 0, 0};
   const size_t step = ZSTD_DStreamOutSize();
   for (bool more = true; more;) {
     if (out.size() >= limit) return failed("cannot unpack", "", "the compressed data is implausibly large");
     const size_t before = out.size();
     out.resize(before + step);
     ZSTD_outBuffer output{out.data() + before, step, 0};
+    input.size = input.pos + std::min(packed.size() - input.pos, stream_->next);
     const size_t result = ZSTD_decompressStream(stream_->handle, &output, &input);
     out.resize(before + output.pos);
     if (ZSTD_isError(result)) return failed("cannot unpack", "", ZSTD_getErrorName(result));
+    stream_->next = Stream::step_after(result);
     // A full output buffer may hide more; an unread input certainly does.
-    more = input.pos < input.size || output.pos == step;
+    more = input.pos < packed.size() || output.pos == step;
   }
   return {};
 }

@@ -19,7 +19,8 @@ class ZstdDecompressor {
   ZstdDecompressor(const ZstdDecompressor&) = delete;
   ZstdDecompressor& operator=(const ZstdDecompressor&) = delete;
 
-  // Appends what `packed` adds to the stream. Refuses to let `out` grow beyond `limit` bytes.
+  // Appends what `packed` adds to the stream. Refuses to let `out` grow beyond `limit` bytes. Where the stream is
+  // damaged, what comes before the block with the damage is appended; after an error there is no more.
   Status decompress(Bytes packed, std::string& out, size_t limit);
 
  private:

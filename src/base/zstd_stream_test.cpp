@@ -35,6 +35,26 @@ TEST(ZstdDecompressor, RefusesABomb) {
   EXPECT_LT(out.size(), 2u << 20);
 }
 
+// Also when all of it is given at once.
+TEST(ZstdDecompressor, WhatComesBeforeADamageIsUnpacked) {
+  std::string before;
+  for (int i = 0; i < 300; ++i) before += std::to_string(i * 7919);
+  ZstdCompressor packer(3);
+  std::string good, damaged;
+  ASSERT_TRUE(packer.compress(as_bytes(before), good).ok() && packer.flush(good).ok());
+  ASSERT_TRUE(packer.compress(as_bytes(before + "and something else"), damaged).ok() && packer.flush(damaged).ok());
+  size_t refused = 0;
+  for (size_t at = 0; at < damaged.size(); ++at) {
+    std::string stream = good + damaged;
+    stream[good.size() + at] = static_cast<char>(~stream[good.size() + at]);
+    ZstdDecompressor zstd;
+    std::string out;
+    refused += !zstd.decompress(as_bytes(stream), out, SIZE_MAX).ok();
+    EXPECT_EQ(out.substr(0, before.size()), before) << at;
+  }
+  EXPECT_GT(refused, 0u);
+}
+
 TEST(ZstdDecompressor, RefusesWhatIsNotZstd) {
   ZstdDecompressor zstd;
   std::string out;

@@ -32,9 +32,10 @@ volatile struct tephra_walk_event event SEC(".data.event") = {};
 
 /* A process is asked for once in so long, and at once when it runs another program or has other mappings than when it
  * was asked for: programs map their libraries one by one. When some memory of it is not known, samples are left to perf
- * for a while, in which its mappings may come. If they do not change then, there is nothing to wait for the next time. */
+ * until the recorder has answered, which on a busy machine takes its time. If its mappings do not change then, there is
+ * nothing to wait for the next time. */
 #define ASK_AGAIN_NS 250000000ULL
-#define WAIT_FOR_ANSWER_NS 100000000ULL
+#define WAIT_FOR_ANSWER_NS 1000000000ULL
 /* Room for tables comes when other processes end. */
 #define ASK_FOR_ROOM_NS 4000000000ULL
 #define ASKED_PLACES 4096
@@ -53,6 +54,9 @@ struct {
   __type(key, __u32);
   __type(value, struct asked_place);
 } asked SEC(".maps");
+
+/* By place of `asked`: the process, once the recorder has answered for it. */
+__u32 answered[ASKED_PLACES] = {};
 
 /* perf's copies are large, and its rings hold few. An event that comes very often is sampled without its callers rather
  * than not at all. */
@@ -127,9 +131,10 @@ static __always_inline bool wait_for(struct tephra_walk_totals* total, struct ta
     place->time = now;
     place->wait_until = asked_before ? 0 : now + WAIT_FOR_ANSWER_NS;
     place->first = first;
+    answered[at] = 0;
     ask_for(total, pid, tid, address);
   }
-  return now < place->wait_until;
+  return now < place->wait_until && answered[at] != pid;
 }
 
 static __always_inline bool may_copy(void) {
@@ -249,12 +254,13 @@ int stack_sample(struct bpf_perf_event_data* ctx) {
     } else {
       tephra_put(walk, walk->frame.pc);
       walk->end = TEPHRA_WALK_NOT_COPIED;
+      walk->guessed = 0;
     }
     if (known && copy_would_help(total, walk, task, pid, tid)) {
       if (may_copy()) goto leave_to_perf;
       walk->end = TEPHRA_WALK_NOT_COPIED;
     }
-    end = walk->end;
+    end = walk->end | walk->guessed;
   }
   if (chain < 64) walk->words[chain] = walk->position - chain - 1;
   tephra_put(walk, 0); /* no registers */

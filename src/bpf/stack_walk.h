@@ -49,6 +49,8 @@ struct tephra_walk {
   __u32 frames;
   __u32 end;      /* enum tephra_walk_end */
   __u32 guess;    /* the last step was a guess: what the walk ends with if it led nowhere; else 0 */
+  __u32 guess_in_file; /* and it was one in code of a file */
+  __u32 guessed;  /* such a guess led to a caller: TEPHRA_WALK_GUESSED, else 0 */
   __u32 missed;   /* an address in no known mapping was met */
   __u32 no_room;  /* so was code whose rows are not here for want of room */
   __u32 at_signal; /* the last frame is the kernel's, of a signal */
@@ -243,6 +245,7 @@ __noinline int tephra_step(struct tephra_walk* walk) {
   if (!rule) return TEPHRA_WALK_UNSUPPORTED;
   walk->at_signal = rule->cfa == TEPHRA_CFA_SIGNAL;
   walk->guess = rule->cfa == TEPHRA_CFA_NONE ? without_rule : 0;
+  walk->guess_in_file = walk->guess && !(walk->mapping.flags & TEPHRA_MAPPING_GENERATED);
   /* The compiler would test `frames` again in the place of the pointer, which the verifier does not follow. */
   asm volatile("" : "+r"(registers));
   end = tephra_step_by_rule(TEPHRA_MACHINE, rule, 0, &walk->frame, registers);
@@ -261,6 +264,7 @@ static long tephra_walk_frame(__u32 index, struct tephra_walk_loop* loop) {
   struct tephra_walk* walk = loop->walk;
   __u64 pc = walk->frame.pc;
   __u32 guess = walk->guess;
+  __u32 guess_in_file = walk->guess_in_file;
   bool is_call_site = walk->frame.is_call_site;
   int end;
   if (!tephra_has_room(walk)) return 1;
@@ -277,6 +281,7 @@ static long tephra_walk_frame(__u32 index, struct tephra_walk_loop* loop) {
     walk->end = guess;
     return 1;
   }
+  if (guess_in_file) walk->guessed = TEPHRA_WALK_GUESSED;
   /* What a signal interrupted, and where it returns to, is not behind a call: a marker begins the chain anew. */
   if (index > 0 && (!is_call_site || walk->at_signal)) tephra_put(walk, TEPHRA_CHAIN_USER);
   tephra_put(walk, pc);
@@ -285,13 +290,15 @@ static long tephra_walk_frame(__u32 index, struct tephra_walk_loop* loop) {
   return 1;
 }
 
-/* Appends the user addresses, innermost first; walk->end tells how it ended. */
+/* Appends the user addresses, innermost first; walk->end tells how it ended, walk->guessed what it rests on. */
 static __always_inline void tephra_walk_user(struct tephra_walk* walk, __u32 max_frames) {
   struct tephra_walk_loop loop = {walk};
   walk->mapping.start = 0;
   walk->mapping.end = 0;
   walk->frames = 0;
   walk->guess = 0;
+  walk->guess_in_file = 0;
+  walk->guessed = 0;
   walk->missed = 0;
   walk->no_room = 0;
   walk->end = TEPHRA_WALK_DEPTH;

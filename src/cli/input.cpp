@@ -206,12 +206,8 @@ base::Error no_samples(const InputOptions& options, const model::Profile& profil
   return no_samples(redacted, model::redact(profile, redaction));
 }
 
-}  // namespace
-
-namespace {
-
-// Reads what `options` ask for, of one event where `pick_event`.
-base::Result<model::Profile> load(const InputOptions& options, bool pick_event) {
+// Reads what `options` ask for, of one event where `pick_event`, and leaves the verdict open.
+base::Result<Input> load(const InputOptions& options, bool pick_event) {
   TEPHRA_TRY(const auto redaction, redaction_of(options));
   TEPHRA_TRY(const auto content, formats::InputFile::open(options.path));
   TEPHRA_TRY(stream::BuildOptions build, build_options(options));
@@ -232,17 +228,23 @@ base::Result<model::Profile> load(const InputOptions& options, bool pick_event) 
     build.filter.events = {name};
     TEPHRA_TRY(profile, formats::read_profile(content.bytes(), options.path, build));
   }
-  profile = symbols::symbolize(profile, options.symbols);
-  return redaction ? model::redact(profile, *redaction) : std::move(profile);
+  Input input{symbols::symbolize(profile, options.symbols), {}, {}};
+  if (redaction) {
+    input.named = std::move(input.profile);
+    input.profile = model::redact(*input.named, *redaction);
+  }
+  return input;
 }
 
 }  // namespace
 
-base::Result<model::Profile> load_all_events(const InputOptions& options) { return load(options, false); }
+base::Result<model::Profile> load_all_events(const InputOptions& options) {
+  TEPHRA_TRY(Input input, load(options, false));
+  return std::move(input.profile);
+}
 
 base::Result<Input> load(const InputOptions& options) {
-  TEPHRA_TRY(auto profile, load(options, true));
-  Input input{std::move(profile), {}};
+  TEPHRA_TRY(Input input, load(options, true));
   input.verdict = analysis::judge(input.profile);
   return input;
 }

@@ -48,6 +48,7 @@ base::Result<std::optional<model::Redaction>> redaction_of(const InputOptions& o
 struct Input {
   model::Profile profile;  // symbolized, of one event
   analysis::Verdict verdict;
+  std::optional<model::Profile> named;  // with the names that --redact replaced, for filters; never to be shown
 };
 
 // What unwinds copies of stacks while a recording is read: finds files, keeps their call-frame tables.

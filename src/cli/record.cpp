@@ -72,6 +72,10 @@ void print_details(const collect::RecordSummary& summary) {
     fmt::print(stderr, "tephra: call-frame tables took {}, for {}\n", base::bytes_text(program.table_bytes),
                base::counted(processes.tables.tables, "file"));
   }
+  for (const model::CopySize& size : summary.copy_sizes) {
+    fmt::print(stderr, "tephra: copies of {}: {}, {} cut\n", base::bytes_text(size.bytes),
+               base::counted(size.samples, "sample"), base::with_separators(size.cut));
+  }
   if (summary.rings_grown > 0) {
     fmt::print(stderr, "tephra: rings grew {}\n", base::counted(summary.rings_grown, "time"));
   }

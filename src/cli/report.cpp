@@ -137,7 +137,8 @@ base::Result<int> report(std::span<const std::string> words) {
     arguments.report.children = false;
     arguments.report.chains = ChainOrder::kNone;
   }
-  const analysis::Report result = analysis::make_report(loaded.profile, arguments.report);
+  const model::Profile& named = loaded.named ? *loaded.named : loaded.profile;
+  const analysis::Report result = analysis::make_report(loaded.profile, arguments.report, named);
   if (result.entries.empty() && result.rows_below_limit == 0) {
     return base::failed("no samples in", arguments.input.path, "the filters leave none");
   }

@@ -10,6 +10,7 @@
 
 #include "base/bytes.h"
 #include "base/result.h"
+#include "collect/copy_watch.h"
 #include "collect/features.h"
 #include "collect/record_summary.h"
 #include "collect/ring_scan.h"
@@ -44,6 +45,10 @@ class Destination {
   virtual BuildIds& files() = 0;
   // Also takes the samples that `engine` has walked, and tells it about processes.
   virtual void walk_stacks_with(StackEngine* engine) = 0;
+  // Also lets `watch` look at copies of stacks as they pass.
+  virtual void watch_copies_with(CopyWatch* /*watch*/) {}
+  // There are more events than when the file was begun.
+  virtual base::Status tell_events() { return {}; }
   virtual bool is_pipe() const = 0;
 
   // Records of our own making, about processes.
@@ -66,8 +71,8 @@ class Destination {
   virtual Clock::time_point next_time() const = 0;
   // Someone wants a file now: a snapshot, or the next one. False: that is not how this recording is made.
   virtual bool request(const std::string& why) = 0;
-  // Before records are taken: begins another file where the last one is full. Only then, so that none is left empty when
-  // nothing more comes. `ending`: the recording ends anyway.
+  // Before records are taken: begins another file where the last one is full and samples wait. Only then, so that none is
+  // left empty when nothing more comes. `ending`: the recording ends anyway.
   virtual base::Status make_room(FileSections&, bool /*ending*/) { return {}; }
   // Writes a file if it is time for it. `ending`: the recording ends anyway.
   virtual base::Status serve(FileSections& sections, bool ending) = 0;

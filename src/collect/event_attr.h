@@ -24,6 +24,8 @@ inline constexpr uint64_t kDefaultFrequency = 4000;
 inline constexpr uint32_t kDefaultStackBytes = 8192;
 // Of the few samples that are taken before tables are ready.
 inline constexpr uint32_t kStartStackBytes = 32768;
+// Where it can change while recording: enough for most programs.
+inline constexpr uint32_t kFirstStackBytes = 16384;
 // The kernel's record size is 16 bits; perf allows the same.
 inline constexpr uint32_t kMaxStackBytes = 65528;
 
@@ -35,6 +37,7 @@ struct SampleSettings {
   CallGraph call_graph = CallGraph::kNone;
   bool check_walks = false;  // with kBpf: each sample is taken in both ways, to compare them
   uint32_t stack_bytes = kDefaultStackBytes;
+  bool copies_may_grow = false;       // with kAuto: copies of stacks may begin small, since events can be opened again
   std::optional<uint16_t> max_stack;  // frames; not given: the kernel's limit
   bool user_stacks = true;
   bool kernel_stacks = true;

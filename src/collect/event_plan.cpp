@@ -107,7 +107,8 @@ class Planner {
   // A program's first event can tell about processes, since it is on from the exec. In all other cases the records must
   // come while the event itself is off, or elsewhere than where it counts.
   bool needs_tracking(const std::vector<kernel::EventSpec>& specs) const {
-    return !target_.records_program() || settings_.starts_later || settings_.flight || samples_leaders(specs);
+    return !target_.records_program() || settings_.starts_later || settings_.flight || settings_.renewed ||
+           samples_leaders(specs);
   }
 
   void add_tracking() {

@@ -33,6 +33,7 @@ struct PlanSettings {
   bool inherit = true;
   bool starts_later = false;  // events are enabled by us, not by the exec of the program
   bool flight = false;        // samples go to rings that keep the newest records
+  bool renewed = false;       // what samples may be opened anew: records about processes are left to another event
 };
 
 // The events to open, in the order in which they are opened: the one that tells about processes first. What the kernel

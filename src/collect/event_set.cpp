@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <utility>
 
 #include "base/clock.h"
 #include "collect/open_error.h"
@@ -17,6 +18,7 @@ EventSet::EventSet(std::vector<PlannedEvent> plan, const kernel::AttrSupport& su
     : plan_(std::move(plan)),
       support_(support),
       note_(std::move(note)),
+      on_(plan_.size()),
       rings_(RingSet::Kind::kDrained, support, note_),
       opened_(plan_.size()),
       times_of_closed_(plan_.size()) {}
@@ -85,8 +87,7 @@ base::Status EventSet::walk(size_t index, int fd, uint64_t id) {
   // One identifier for the event wherever it is open: each takes a program of its own.
   const uint64_t shared_id = opened_[index].empty() ? id : opened_[index].front().id;
   const uint64_t fields = plan_[index].attr.sample_type;
-  auto status =
-      program_->attach(fd, shared_id, (fields & PERF_SAMPLE_ADDR) != 0, (fields & PERF_SAMPLE_PERIOD) != 0);
+  auto status = program_->attach(fd, shared_id, (fields & PERF_SAMPLE_ADDR) != 0, (fields & PERF_SAMPLE_PERIOD) != 0);
   if (!status) walk_refusal_ = status.error();
   return status;
 }
@@ -101,12 +102,15 @@ base::Result<bool> EventSet::attach(const Whom& whom, size_t inherited) {
   std::vector<int> fds(plan_.size() * places, -1);  // for the groups
   inherited = std::min(inherited, fds.size());
   std::vector<uint64_t> times(whom.tid > 0 ? inherited : 0);
+  bool first = true;
   for (size_t step = inherited; step < fds.size(); ++step) {
     const size_t index = step / places;
     const size_t place = step % places;
     PlannedEvent& event = plan_[index];
-    if (whom.tid > 0) times.push_back(base::monotonic_ns());
-    if (!on_cpu(event, place)) continue;
+    // That one is not opened again: whoever has it has had it since before.
+    const bool stays = renewal_ && event.tracking;
+    if (whom.tid > 0) times.push_back(stays ? 0 : base::monotonic_ns());
+    if (stays || !on_cpu(event, place)) continue;
     const int cpu = rings_.cpus()[place];
     const int cgroup = event.everywhere ? -1 : whom.cgroup_fd;
     const int leader_fd = event.leader < 0 ? -1 : fds[static_cast<size_t>(event.leader) * places + place];
@@ -118,10 +122,11 @@ base::Result<bool> EventSet::attach(const Whom& whom, size_t inherited) {
     if (whom.tid > 0) times.back() = base::monotonic_ns();
     TEPHRA_CHECK_OK(connect(event, fd.get(), place));
     fds[step] = fd.get();
-    last_task_fd_ = fd.get();
+    // The first is the one that is never renewed.
+    if (std::exchange(first, false) && !renewal_) last_task_fd_ = fd.get();
     const uint64_t id = kernel::event_id(fd.get());
     if (event.walked) TEPHRA_CHECK_OK(walk(index, fd.get(), id));
-    if (enabled_ && event.leader < 0) kernel::enable_event(fd.get());
+    if (on_[index] && !renewal_ && event.leader < 0) kernel::enable_event(fd.get());
     opened_[index].push_back({std::move(fd), id, static_cast<uint32_t>(place)});
   }
   if (whom.tid > 0) opening_[whom.tid] = std::move(times);
@@ -151,7 +156,7 @@ std::optional<size_t> EventSet::opened_before(pid_t tid, uint64_t time) const {
 }
 
 void EventSet::enable() {
-  enabled_ = true;
+  on_.assign(plan_.size(), true);
   for (size_t index = 0; index < opened_.size(); ++index) {
     if (plan_[index].leader >= 0) continue;
     for (const Opened& each : opened_[index]) {
@@ -161,14 +166,14 @@ void EventSet::enable() {
 }
 
 void EventSet::disable() {
-  enabled_ = false;
+  on_.assign(plan_.size(), false);
   for (const auto& event : opened_) {
     for (const Opened& each : event) kernel::disable_event(each.fd.get());
   }
 }
 
 void EventSet::pause() {
-  enabled_ = false;
+  on_.assign(plan_.size(), false);
   for (size_t index = 0; index < opened_.size(); ++index) {
     if (plan_[index].tracking || plan_[index].leader >= 0) continue;
     for (const Opened& each : opened_[index]) kernel::disable_event(each.fd.get());
@@ -181,6 +186,7 @@ bool EventSet::enable_only(const std::string& name, bool on) {
     const std::string& own = plan_[index].spec.name;
     if (own != name && own != name + ":u") continue;  // the latter where kernel code was left out
     found = true;
+    on_[index] = on;
     for (const Opened& each : opened_[index]) {
       if (on)
         kernel::enable_event(each.fd.get());
@@ -217,6 +223,9 @@ std::vector<FileEvent> EventSet::file_events() const {
     FileEvent event{plan_[index].attr, plan_[index].spec.name, {}, plan_[index].spec.group};
     // In a file the ring has no direction.
     event.attr.write_backward = 0;
+    // Each copy tells its own size.
+    uint32_t& stack_bytes = event.attr.sample_stack_user;
+    if (stack_bytes > 0) stack_bytes = std::max(stack_bytes, largest_copy_);
     for (const Opened& each : opened_[index]) event.ids.push_back(each.id);
     described.push_back(std::move(event));
   }
@@ -227,17 +236,73 @@ uint64_t EventSet::side_band_id() const { return opened_[0].empty() ? 0 : opened
 
 void EventSet::close_ended() {
   for (size_t index = 0; index < plan_.size(); ++index) {
-    const uint64_t format = plan_[index].attr.read_format;
     for (Opened& each : opened_[index]) {
       pollfd wait{each.fd.get(), 0, 0};
-      if (!each.fd || ::poll(&wait, 1, 0) <= 0 || (wait.revents & POLLHUP) == 0) continue;
-      const bool counted_by_leader = (format & PERF_FORMAT_GROUP) != 0 && plan_[index].leader >= 0;
-      const kernel::EventCount count = kernel::read_count(each.fd.get(), format);
-      if (!counted_by_leader) lost_by_closed_ += count.lost;
-      times_of_closed_[index].add(count);
-      each.fd.reset();
+      if (each.fd && ::poll(&wait, 1, 0) > 0 && (wait.revents & POLLHUP) != 0) retire(index, each);
     }
   }
+}
+
+void EventSet::retire(size_t index, Opened& event) {
+  if (!event.fd) return;
+  const uint64_t format = plan_[index].attr.read_format;
+  const bool counted_by_leader = (format & PERF_FORMAT_GROUP) != 0 && plan_[index].leader >= 0;
+  const kernel::EventCount count = kernel::read_count(event.fd.get(), format);
+  if (!counted_by_leader) lost_by_closed_ += count.lost;
+  times_of_closed_[index].add(count);
+  event.fd.reset();
+}
+
+void EventSet::renew(uint32_t stack_bytes) {
+  Renewal& renewal = renewal_.emplace();
+  opening_.clear();
+  for (size_t index = 0; index < plan_.size(); ++index) {
+    perf_event_attr& attr = plan_[index].attr;
+    renewal.attrs.push_back(attr);
+    renewal.first_new.push_back(opened_[index].size());
+    if (attr.sample_type & PERF_SAMPLE_STACK_USER) {
+      largest_copy_ = std::max(largest_copy_, attr.sample_stack_user);
+      attr.sample_stack_user = stack_bytes;
+    }
+    // Nobody but us switches it on: the exec of a child must not.
+    attr.enable_on_exec = 0;
+  }
+}
+
+void EventSet::exchange() {
+  for (size_t place = 0; place < rings_.cpus().size(); ++place) exchange_at(place);
+  for (size_t index = 0; index < plan_.size(); ++index) {
+    if (plan_[index].tracking) continue;
+    for (size_t at = 0; at < renewal_->first_new[index]; ++at) retire(index, opened_[index][at]);
+  }
+  renewal_.reset();
+  opening_.clear();
+}
+
+void EventSet::exchange_at(size_t place) {
+  const auto each_at = [&](bool renewed, const auto& visit) {
+    for (size_t index = 0; index < plan_.size(); ++index) {
+      if (plan_[index].tracking) continue;
+      const size_t first_new = renewal_->first_new[index];
+      for (size_t at = renewed ? first_new : 0; at < (renewed ? opened_[index].size() : first_new); ++at) {
+        const Opened& each = opened_[index][at];
+        if (each.fd && each.place == place) visit(index, each.fd.get());
+      }
+    }
+  };
+  each_at(false, [](size_t, int fd) { kernel::disable_event(fd); });
+  each_at(true, [&](size_t index, int fd) {
+    if (on_[index] && plan_[index].leader < 0) kernel::enable_event(fd);
+  });
+}
+
+void EventSet::give_up() {
+  for (size_t index = 0; index < plan_.size(); ++index) {
+    plan_[index].attr = renewal_->attrs[index];
+    opened_[index].resize(renewal_->first_new[index]);
+  }
+  renewal_.reset();
+  opening_.clear();
 }
 
 uint64_t EventSet::lost() const {

@@ -43,6 +43,18 @@ class EventSet {
   // order in which they are opened: each event on each CPU. False: the task is gone.
   base::Result<bool> attach_task(pid_t tid, size_t inherited = 0);
 
+  // Copies of stacks of another size, which the kernel takes only when an event is opened. Between renew() and one of
+  // the next two, attaching opens the events that sample once more, switched off, with copies of this size.
+  // The plan must have a tracking event, which stays.
+  void renew(uint32_t stack_bytes);
+  // Those opened last take the place of those before, which are closed. On each CPU the old ones are switched off and
+  // then the new ones on: no moment is sampled twice, and what is missed is what the old ones had counted since their
+  // last sample, less than a period for each task and CPU, and what happens between these calls, some microseconds for
+  // each event.
+  void exchange();
+  // Those opened last are closed; all is as before renew().
+  void give_up();
+
   // Closes the events of tasks that have ended and left no children, so that a long recording keeps its descriptors.
   void close_ended();
 
@@ -98,6 +110,12 @@ class EventSet {
     int cgroup_fd = -1;
   };
 
+  // What renew() has begun.
+  struct Renewal {
+    std::vector<perf_event_attr> attrs;  // per event, as they were
+    std::vector<size_t> first_new;       // per event: place in opened_
+  };
+
   struct CounterTimes {
     uint64_t enabled_ns = 0;
     uint64_t running_ns = 0;
@@ -111,6 +129,10 @@ class EventSet {
   bool without_kernel(PlannedEvent& event, int error_number);
   base::Status walk(size_t index, int fd, uint64_t id);
   bool on_cpu(const PlannedEvent& event, size_t place) const;
+  // Switches the old events of a CPU off, then the new ones on.
+  void exchange_at(size_t place);
+  // Closes an event, and keeps what it counted.
+  void retire(size_t index, Opened& event);
 
   std::vector<PlannedEvent> plan_;
   kernel::AttrSupport support_;
@@ -119,7 +141,9 @@ class EventSet {
   std::optional<base::Error> walk_refusal_;
   bool whole_cpus_ = false;
   bool said_without_kernel_ = false;
-  bool enabled_ = false;
+  std::vector<bool> on_;  // per event: counts; tasks attached to from now on begin at once
+  std::optional<Renewal> renewal_;
+  uint32_t largest_copy_ = 0;
   RingSet rings_;
   std::optional<RingSet> flight_rings_;
   std::vector<std::vector<Opened>> opened_;         // per event

@@ -3,6 +3,19 @@
 #include <unistd.h>
 
 namespace tephra::collect {
+namespace {
+
+// Sizes only come to the end, so those of the beginning are the first.
+std::vector<model::CopySize> since(const std::vector<model::CopySize>& before, std::vector<model::CopySize> now) {
+  for (size_t at = 0; at < before.size() && at < now.size(); ++at) {
+    now[at].samples -= before[at].samples;
+    now[at].cut -= before[at].cut;
+  }
+  std::erase_if(now, [](const model::CopySize& size) { return size.samples == 0; });
+  return now;
+}
+
+}  // namespace
 
 stream::RecorderFacts FileAccount::facts(const Totals& now, const std::vector<int>& cpus) const {
   stream::RecorderFacts facts;
@@ -24,6 +37,9 @@ stream::RecorderFacts FileAccount::facts(const Totals& now, const std::vector<in
     facts.stacks_lost = now.stacks->program.lost - before.lost;
     facts.table_bytes = now.stacks->program.table_bytes;
     facts.tables_refused = now.stacks->processes.tables.refused;
+  }
+  if (const auto copies = since(begun_.copies, now.copies); !copies.empty()) {
+    facts.copy_sizes = stream::print_copy_sizes(copies);
   }
   return facts;
 }

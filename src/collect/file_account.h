@@ -7,6 +7,7 @@
 #include "collect/destination.h"
 #include "collect/run_meter.h"
 #include "collect/stack_engine.h"
+#include "model/profile.h"
 #include "stream/recorder_facts.h"
 
 namespace tephra::collect {
@@ -19,6 +20,7 @@ class FileAccount {
     std::optional<Destination::Losses> losses;
     uint64_t wakeups = 0;
     std::optional<StackEngine::Totals> stacks;
+    std::vector<model::CopySize> copies;  // where their size is ours to choose
   };
 
   stream::RecorderFacts facts(const Totals& now, const std::vector<int>& cpus) const;

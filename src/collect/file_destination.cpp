@@ -21,8 +21,7 @@ FileDestination::FileDestination(const RecordOptions& options, RecordedEvents& r
 base::Result<std::unique_ptr<FileDestination>> FileDestination::open(const RecordOptions& options,
                                                                      RecordedEvents& recorded, FileSections& sections,
                                                                      const Note& note) {
-  TEPHRA_TRY(auto output,
-             RecordingOutput::create(options.output, recorded.events().file_events(), sections.first()));
+  TEPHRA_TRY(auto output, RecordingOutput::create(options.output, recorded.events().file_events(), sections.first()));
   return std::make_unique<FileDestination>(options, recorded, std::move(output), note);
 }
 
@@ -54,7 +53,7 @@ bool FileDestination::request(const std::string&) {
 }
 
 base::Status FileDestination::make_room(FileSections& sections, bool ending) {
-  return ending || !output_.reached_size() ? base::Status() : switch_file(sections);
+  return ending || !output_.reached_size() || !drain_.sample_waits() ? base::Status() : switch_file(sections);
 }
 
 base::Status FileDestination::serve(FileSections& sections, bool ending) {
@@ -87,8 +86,8 @@ std::vector<Feature> FileDestination::last_features(FileSections& sections) cons
 }
 
 base::Status FileDestination::finish(FileSections& sections) {
-  // Tasks that were attached meanwhile have events with ids of their own.
-  if (recorded_.scans()) output_.replace_events(recorded_.events().file_events());
+  // Tasks that were attached meanwhile, and what was opened anew, have events with ids of their own.
+  if (recorded_.scans() || recorded_.copies_changed()) output_.replace_events(recorded_.events().file_events());
   return output_.finish(last_features(sections));
 }
 

@@ -24,6 +24,8 @@ class FileDestination : public Destination {
   RecordCounts& counts() override { return drain_.counts(); }
   BuildIds& files() override { return drain_.files(); }
   void walk_stacks_with(StackEngine* engine) override { drain_.walk_stacks_with(engine); }
+  void watch_copies_with(CopyWatch* watch) override { drain_.watch_copies_with(watch); }
+  base::Status tell_events() override { return output_.describe_events(recorded_.events().file_events()); }
   bool is_pipe() const override { return output_.is_pipe(); }
 
   base::Status keep(base::Bytes records) override;

@@ -5,11 +5,13 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstddef>
 
 #include "base/clock.h"
 #include "collect/event_attr.h"
 #include "collect/features.h"
 #include "collect/snapshot.h"
+#include "collect/synthesize.h"
 #include "kernel/procfs.h"
 #include "stream/records.h"
 
@@ -24,14 +26,24 @@ kernel::Pending as_pending(const std::string& records) {
   return {{base::as_bytes(records), base::Bytes()}, records.size()};
 }
 
-uint64_t samples_after(uint64_t time, const std::string& records) {
-  uint64_t samples = 0;
+bool is_after(uint64_t time, base::Bytes record, size_t time_offset) {
+  return record.size() >= time_offset + 8 && base::load<uint64_t>(record.data() + time_offset) > time;
+}
+
+// Adds the samples and losses that are newer.
+void count_after(uint64_t time, const std::string& records, RecordCounts& counts) {
+  constexpr size_t kLostCount = 16;  // where a LOST record tells it
+  constexpr size_t kLeastLost = kLostCount + 8 + sizeof(SampleIdTrailer);
   stream::RecordWalker walker(base::as_bytes(records));
   for (stream::Record record; walker.next(record);) {
-    samples += record.type == PERF_RECORD_SAMPLE && record.bytes.size() >= kSampleTimeOffset + 8 &&
-               base::load<uint64_t>(record.bytes.data() + kSampleTimeOffset) > time;
+    const base::Bytes bytes = record.bytes;
+    if (record.type == PERF_RECORD_SAMPLE) {
+      counts.samples += is_after(time, bytes, kSampleTimeOffset);
+    } else if (record.type == PERF_RECORD_LOST && bytes.size() >= kLeastLost) {
+      const size_t time_offset = bytes.size() - sizeof(SampleIdTrailer) + offsetof(SampleIdTrailer, time);
+      if (is_after(time, bytes, time_offset)) counts.lost += base::load<uint64_t>(bytes.data() + kLostCount);
+    }
   }
-  return samples;
 }
 
 }  // namespace
@@ -60,8 +72,14 @@ base::Status Flight::keep(base::Bytes records) {
   return {};
 }
 
+void Flight::tell_lost(uint64_t count) {
+  counts_.lost += count;
+  losses_.add(base::monotonic_ns(), count);
+}
+
 base::Status Flight::drain() {
   RingSet& rings = events_->rings();
+  const uint64_t lost_before = counts_.lost;
   for (size_t place = 0; place < rings.cpus().size(); ++place) {
     const kernel::Pending pending = rings.ring(place).pending();
     if (pending.size() == 0) continue;
@@ -71,6 +89,8 @@ base::Status Flight::drain() {
     rings.ring(place).release(pending.head);
   }
   keeper_.end_round();
+  // Of these records only those about processes are kept.
+  losses_.add(base::monotonic_ns(), counts_.lost - lost_before);
   if (engine_ == nullptr) return {};
   const RingSet& kept = *events_->flight_rings();
   std::string fresh;
@@ -119,6 +139,7 @@ uint64_t Flight::window_begin() const {
 
 void Flight::forget_old() {
   keeper_.forget_before(window_begin());
+  losses_.forget_before(window_begin());
   const auto now = Clock::now();
   if (now < next_roll_call_) return;
   next_roll_call_ = now + kRollCall;
@@ -142,6 +163,14 @@ base::Result<std::string> Flight::copy_rings() {
   return records;
 }
 
+base::Status Flight::write_losses(RecordingOutput& output) {
+  losses_.forget_before(window_begin());
+  if (losses_.total() == 0) return {};
+  Synthesizer rest({events_->side_band_id()}, [&output](base::Bytes bytes) { return output.append(bytes); });
+  rest.add_lost(losses_.total(), base::monotonic_ns());
+  return rest.flush();
+}
+
 base::Result<std::string> Flight::write(const OutputSettings& where, std::span<const Feature> first,
                                         std::span<const Feature> last) {
   TEPHRA_TRY(std::string records, copy_rings());
@@ -158,6 +187,7 @@ base::Result<std::string> Flight::write(const OutputSettings& where, std::span<c
     iovec part{const_cast<char*>(records.data()), records.size()};
     TEPHRA_TRY([[maybe_unused]] const uint64_t taken, output.append_rings(std::span(&part, 1)));
   }
+  TEPHRA_CHECK_OK(write_losses(output));
   TEPHRA_CHECK_OK(output.end_round());
   TEPHRA_CHECK_OK(output.publish());
   std::vector<Feature> features(last.begin(), last.end());
@@ -165,7 +195,7 @@ base::Result<std::string> Flight::write(const OutputSettings& where, std::span<c
   TEPHRA_CHECK_OK(output.finish(features));
 
   // Snapshots overlap where they follow each other quickly.
-  counts_.samples += samples_after(newest_written_, records);
+  count_after(newest_written_, records, counts_);
   newest_written_ = std::max(newest_written_, seen.last_time);
   counts_.throttled += seen.throttled;
   last_span_ = static_cast<double>(seen.last_time - seen.first_time) / 1e9;

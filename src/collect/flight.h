@@ -12,6 +12,7 @@
 #include "base/key_reader.h"
 #include "base/result.h"
 #include "collect/event_set.h"
+#include "collect/recent_losses.h"
 #include "collect/recording_output.h"
 #include "collect/ring_scan.h"
 #include "collect/side_band_keeper.h"
@@ -47,6 +48,8 @@ class Flight {
   base::Status keep(base::Bytes records);
   // Moves records about processes from their rings.
   base::Status drain();
+  // Samples were lost on a way that leaves no record about it.
+  void tell_lost(uint64_t count);
   // Forgets what no snapshot can refer to any more. To be called about once a second.
   void forget_old();
 
@@ -80,6 +83,7 @@ class Flight {
   // What the rings hold within the window, oldest first.
   base::Result<std::string> copy_rings();
   uint64_t window_begin() const;
+  base::Status write_losses(RecordingOutput& output);
   base::Result<std::string> write(const OutputSettings& where, std::span<const Feature> first,
                                   std::span<const Feature> last);
 
@@ -96,6 +100,7 @@ class Flight {
   std::optional<std::string> requested_;
   std::vector<std::string> snapshots_;
   RecordCounts counts_;
+  RecentLosses losses_;  // that no record in the rings tells
   BuildIds files_;
   uint64_t newest_written_ = 0;  // time of a sample
   OutputTotals totals_;

@@ -12,11 +12,6 @@ base::Result<std::unique_ptr<FlightDestination>> FlightDestination::open(const R
   return std::make_unique<FlightDestination>(options, keys, recorded, std::move(flight), note);
 }
 
-base::Status FlightDestination::tell_lost(uint64_t count) {
-  counts().lost += count;
-  return {};
-}
-
 bool FlightDestination::request(const std::string& why) {
   flight_.request(why);
   return true;

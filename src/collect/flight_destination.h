@@ -31,7 +31,10 @@ class FlightDestination : public Destination {
   base::Status publish() override { return {}; }
   base::Status take_rings() override { return flight_.drain(); }
   base::Status pass() override { return flight_.drain(); }
-  base::Status tell_lost(uint64_t count) override;
+  base::Status tell_lost(uint64_t count) override {
+    flight_.tell_lost(count);
+    return {};
+  }
   void tick(FileSections&) override { flight_.forget_old(); }
 
   void add_waits(std::vector<pollfd>& waits) const override { flight_.add_waits(waits); }

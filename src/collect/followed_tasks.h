@@ -34,6 +34,8 @@ class FollowedTasks {
   base::Result<std::vector<pid_t>> follow();
 
   bool scans() const { return scans_; }
+  // Threads that have the events.
+  const std::set<pid_t>& attached() const { return attached_; }
   // Told of tasks whose birth and end were recorded: the born ones have their parent's events.
   void heard(std::span<const TaskIds> born, std::span<const TaskIds> ended);
   // Adds what to wait for to be told of an end.
@@ -66,8 +68,8 @@ class FollowedTasks {
   Note note_;
   std::set<pid_t> processes_;  // whose threads are looked for
   std::set<pid_t> known_;      // processes that were attached to
-  std::set<pid_t> attached_;  // threads
-  std::set<pid_t> born_;      // threads that inherited
+  std::set<pid_t> attached_;   // threads
+  std::set<pid_t> born_;       // threads that inherited
   std::vector<Watched> watched_;
 };
 

@@ -17,6 +17,7 @@ using Kind = JitSign::Kind;
 constexpr size_t kMaxProcesses = 256;
 constexpr size_t kMaxFilesOfProcess = 8;
 constexpr size_t kMaxBegun = 100'000;
+constexpr size_t kMaxLeftOut = 100'000;
 constexpr uint64_t kMaxBytes = uint64_t{512} << 20;
 constexpr size_t kMaxBytesAtOnce = 16 << 20;
 // An address may be used again at any time: the pause decides how long it is not known by whom.
@@ -50,6 +51,7 @@ void JitWatch::hear(const JitSign& sign) {
     case Kind::kExit:
       if (const auto known = processes_.find(sign.pid); known != processes_.end()) known->second.ended = true;
       begun_.erase(sign.pid);
+      left_out_.erase(sign.pid);
       return;
     case Kind::kJitdump:
       if (Process* process = watch(sign)) add_file(*process, stream::JitBatch::Kind::kJitdump, sign.path);
@@ -81,8 +83,7 @@ void JitWatch::begin_program(const JitSign& sign) {
 JitWatch::Process* JitWatch::watch(const JitSign& sign) {
   if (const auto known = processes_.find(sign.pid); known != processes_.end()) return &known->second;
   if (processes_.size() >= kMaxProcesses) {
-    tell_once(told_processes_,
-              fmt::format("names of generated code are kept for the first {} processes that have some", kMaxProcesses));
+    leave_out(sign.pid);
     return nullptr;
   }
   auto root = kernel::open_process_root(sign.pid);
@@ -99,6 +100,16 @@ JitWatch::Process* JitWatch::watch(const JitSign& sign) {
   Process& added = processes_.emplace(sign.pid, std::move(process)).first->second;
   add_file(added, stream::JitBatch::Kind::kPerfMap, fmt::format("/tmp/perf-{}.map", added.root.inner_pid));
   return &added;
+}
+
+void JitWatch::leave_out(pid_t pid) {
+  tell_once(told_processes_,
+            fmt::format("names of generated code are kept for the first {} processes that have some", kMaxProcesses));
+  if (left_out_.size() >= kMaxLeftOut || !left_out_.insert(pid).second) return;
+  stream::JitBatch batch{.kind = stream::JitBatch::Kind::kNotWatched, .pid = pid};
+  batch.latest = base::monotonic_ns();
+  // A log that cannot be written to says so with the next look.
+  (void)log_.add(batch).ok();
 }
 
 void JitWatch::add_file(Process& process, stream::JitBatch::Kind kind, const std::string& path) {

@@ -6,6 +6,7 @@
 #include <memory>
 #include <string>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "base/result.h"
@@ -48,6 +49,8 @@ class JitWatch {
   };
 
   Process* watch(const JitSign& sign);
+  // There are too many processes that generate code.
+  void leave_out(pid_t pid);
   void add_file(Process& process, stream::JitBatch::Kind kind, const std::string& path);
   void begin_program(const JitSign& sign);
   // What looking at several files came to.
@@ -67,6 +70,7 @@ class JitWatch {
   std::function<void(const std::string&)> note_;
   std::map<pid_t, Process> processes_;
   std::unordered_map<pid_t, uint64_t> begun_;  // when a process began its program, where that was recorded
+  std::unordered_set<pid_t> left_out_;         // that run
   JavaMaps java_maps_;
   stream::JitLogWriter log_;
   uint64_t bytes_ = 0;

@@ -121,6 +121,34 @@ TEST_F(JitWatchTest, WhatIsLeftOutInAHurryIsTold) {
   EXPECT_NE(notes_[0].find(path_), std::string::npos) << notes_[0];
 }
 
+// More than are followed; each is counted once.
+TEST_F(JitWatchTest, ProcessesThatAreTooManyAreCounted) {
+  constexpr size_t kFollowed = 256;
+  std::vector<pid_t> children;
+  for (size_t i = 0; i < kFollowed + 3; ++i) {
+    const pid_t child = ::fork();
+    if (child == 0) {
+      ::pause();
+      ::_exit(0);
+    }
+    ASSERT_GT(child, 0);
+    children.push_back(child);
+    for (int twice = 0; twice < 2; ++twice) watch_.hear({.kind = JitSign::Kind::kMemory, .pid = child});
+  }
+  const std::string section = watch_.feature().content;
+  const stream::JitLog log = stream::read_jit_log(base::as_bytes(section));
+  std::vector<pid_t> left_out;
+  for (const stream::JitBatch& batch : log.batches) {
+    if (batch.kind == Kind::kNotWatched) left_out.push_back(batch.pid);
+  }
+  EXPECT_EQ(left_out, std::vector<pid_t>(children.end() - 3, children.end()));
+  EXPECT_EQ(notes_.size(), 1u);
+  for (const pid_t child : children) {
+    ::kill(child, SIGKILL);
+    ::waitpid(child, nullptr, 0);
+  }
+}
+
 TEST_F(JitWatchTest, TheMapOfTheProgramBeforeAnExecIsReadToItsEnd) {
   hear(JitSign::Kind::kMemory);
   write_map(kMoreThanAtOnce / 2, "20 1 the_last\n");

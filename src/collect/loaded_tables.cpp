@@ -31,6 +31,11 @@ uint32_t LoadedTables::load(const unwind::FrameTable& table, uint64_t bytes) {
   return 0;
 }
 
+void LoadedTables::take_again(uint32_t number) {
+  const auto named = by_number_.find(number);
+  if (named != by_number_.end()) ++tables_.at(named->second).users;
+}
+
 void LoadedTables::give_back(uint32_t number) {
   const auto named = by_number_.find(number);
   if (named == by_number_.end()) return;

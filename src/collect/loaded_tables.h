@@ -19,6 +19,8 @@ class LoadedTables {
   // The number of a table for one more user, loading it first where needed. 0: there is no room, or it has no rows.
   // The table is held until it is dropped.
   uint32_t take(const std::shared_ptr<const unwind::FrameTable>& table);
+  // One user more of a table that has one.
+  void take_again(uint32_t number);
   // One user less.
   void give_back(uint32_t number);
 

@@ -111,6 +111,7 @@ base::Status PerfDataWriter::write_start(std::span<const FileEvent> events, std:
   std::memcpy(out.data(), &header, sizeof header);
   TEPHRA_CHECK_OK(append(base::as_bytes(out)));
   committed_ = end_;
+  committed_attrs_ = attrs_;
   // The first round puts the data size and the feature bits into the header.
   return {};
 }
@@ -151,6 +152,7 @@ base::Status PerfDataWriter::write_parts(std::span<iovec> parts) {
 base::Status PerfDataWriter::fail(int error_number) {
   broken_ = true;
   end_ = committed_;
+  attrs_ = committed_attrs_;
   if (regular_ && ::ftruncate(fd_.get(), static_cast<off_t>(committed_)) != 0) {
     // What lies behind the last round is not part of the file for any reader.
   }
@@ -187,6 +189,7 @@ base::Status PerfDataWriter::commit(std::string_view last_record, std::string_vi
   // One write within one page: it is seen whole or not at all.
   if (::pwrite(fd_.get(), from, size, kChanging) != static_cast<ssize_t>(size)) return fail(errno);
   committed_ = end_;
+  committed_attrs_ = attrs_;
   return {};
 }
 
@@ -230,6 +233,22 @@ base::Status PerfDataWriter::finish(std::span<const Feature> features) {
   auto status = commit({}, tail);
   if (!status) sections_ = earlier, attrs_ = earlier_attrs;
   return status;
+}
+
+// In a record of the type of the tables, which readers skip; the header points into it.
+base::Status PerfDataWriter::describe_events(std::span<const FileEvent> events) {
+  std::string content;
+  const FileSection attrs = put_events(content, end_ + sizeof(perf_event_header), events);
+  if (content.size() + sizeof(perf_event_header) > UINT16_MAX) return {};
+  perf_event_header header{};
+  header.type = stream::kRecordHeaderEventType;
+  header.size = static_cast<uint16_t>(sizeof header + content.size());
+  std::string record;
+  put(record, header);
+  record += content;
+  TEPHRA_CHECK_OK(append(base::as_bytes(record)));
+  attrs_ = attrs;
+  return {};
 }
 
 base::Result<bool> PerfDataWriter::rename_to(const std::string& path) {

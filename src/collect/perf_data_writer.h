@@ -46,6 +46,8 @@ class PerfDataWriter final : public RecordWriter {
   base::Status publish();
   // The events with ids that came up while recording, for finish() to write.
   void replace_events(std::vector<FileEvent> events) { last_events_ = std::move(events); }
+  // The same in the midst of the data, from the next round on. Nothing is done where a record has no room for them.
+  base::Status describe_events(std::span<const FileEvent> events);
   // May also be tried after a failure: cutting the file back may have made room.
   base::Status finish(std::span<const Feature> features) override;
   // Gives a published file another name. False: there is a file of that name already.
@@ -78,6 +80,7 @@ class PerfDataWriter final : public RecordWriter {
   bool broken_ = false;
   std::map<int, FileSection> sections_;
   FileSection attrs_;
+  FileSection committed_attrs_;
   std::vector<FileEvent> last_events_;
   uint64_t data_offset_ = 0;
   uint64_t end_ = 0;        // where the next byte goes

@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <filesystem>
 
 #include "base/bytes.h"
@@ -117,6 +118,58 @@ TEST_F(PerfDataWriterTest, DescribesEvents) {
   EXPECT_EQ(attr.u64(), 16u);
   EXPECT_EQ(ids.u64(), 41u);
   EXPECT_EQ(ids.u64(), 42u);
+}
+
+// Ids that the file lists for its only event.
+std::vector<uint64_t> listed_ids(const std::string& bytes) {
+  base::ByteReader reader(base::as_bytes(bytes));
+  reader.skip(24);
+  base::ByteReader attr(base::as_bytes(bytes).subspan(reader.u64() + 112));
+  const uint64_t offset = attr.u64();
+  base::ByteReader ids(base::as_bytes(bytes).subspan(offset, attr.u64()));
+  std::vector<uint64_t> found;
+  while (ids.remaining() >= 8) found.push_back(ids.u64());
+  return found;
+}
+
+TEST_F(PerfDataWriterTest, EventsThatComeLaterAreKnownAtTheEndOfTheRound) {
+  auto writer = make();
+  ASSERT_TRUE(writer.append(base::as_bytes(record(9, 48))));
+  ASSERT_TRUE(writer.end_round());
+  ASSERT_TRUE(writer.publish());
+  event_.ids.push_back(43);
+  ASSERT_TRUE(writer.describe_events(std::span(&event_, 1)));
+  EXPECT_EQ(listed_ids(content()), (std::vector<uint64_t>{41, 42})) << "the round has not ended";
+  ASSERT_TRUE(writer.append(base::as_bytes(record(9, 48))));
+  ASSERT_TRUE(writer.end_round());
+  EXPECT_EQ(listed_ids(content()), (std::vector<uint64_t>{41, 42, 43}));
+  ASSERT_TRUE(writer.append(base::as_bytes(record(9, 48))));
+  ASSERT_TRUE(writer.end_round());
+  EXPECT_EQ(listed_ids(content()), (std::vector<uint64_t>{41, 42, 43})) << "and stay known";
+  // They stand in a record, so that readers find those behind it.
+  const Header header = PerfDataWriterTest::header(content());
+  const std::string bytes = content();
+  std::vector<uint32_t> types;
+  for (uint64_t at = header.data_offset; at < header.data_offset + header.data_size;) {
+    const auto head = base::load<perf_event_header>(base::as_bytes(bytes).data() + at);
+    ASSERT_GE(head.size, sizeof head);
+    types.push_back(head.type);
+    at += head.size;
+  }
+  EXPECT_EQ(std::count(types.begin(), types.end(), 9u), 3);
+}
+
+TEST_F(PerfDataWriterTest, MoreEventsThanARecordHoldsAreLeftToTheEnd) {
+  auto writer = make();
+  event_.ids.assign(10'000, 44);
+  ASSERT_TRUE(writer.describe_events(std::span(&event_, 1)));
+  ASSERT_TRUE(writer.append(base::as_bytes(record(9, 48))));
+  ASSERT_TRUE(writer.end_round());
+  ASSERT_TRUE(writer.publish());
+  EXPECT_EQ(listed_ids(content()), (std::vector<uint64_t>{41, 42}));
+  writer.replace_events({event_});
+  ASSERT_TRUE(writer.finish({}));
+  EXPECT_EQ(listed_ids(content()).size(), 10'000u);
 }
 
 TEST_F(PerfDataWriterTest, FinishAddsAndReplacesSections) {

@@ -9,6 +9,7 @@
 
 #include "collect/recording_output.h"
 #include "collect/stack_engine.h"
+#include "model/profile.h"
 
 namespace tephra::collect {
 
@@ -34,6 +35,7 @@ struct RecordSummary {
   size_t ring_bytes = 0;                      // of one ring at the end
   size_t cpus = 0;                            // that were recorded
   std::optional<StackEngine::Totals> stacks;  // where stacks were walked in the kernel
+  std::vector<model::CopySize> copy_sizes;    // of stacks, where they were ours to choose
   OutputTotals output;
   std::string path;              // of the file written last
   uint64_t named_addresses = 0;  // whose names are stored in the recordings

@@ -7,6 +7,7 @@
 #include <set>
 #include <utility>
 
+#include "collect/attach_again.h"
 #include "collect/ring_sizes.h"
 #include "collect/running_code.h"
 #include "kernel/privileges.h"
@@ -49,6 +50,9 @@ base::Status RecordedEvents::open(pid_t program) {
 SampleSettings RecordedEvents::wanted_sampling() const {
   SampleSettings sampling = options_.sampling;
   sampling.default_frequency = std::min(sampling.default_frequency, kernel::max_sample_rate());
+  // A flight recorder's samples do not pass through us, a stream cannot tell of events that are opened later, and what
+  // each thread counted is told when its events end.
+  sampling.copies_may_grow = !options_.flight && !is_stream(options_.output.path) && !sampling.thread_counts;
   return sampling;
 }
 
@@ -69,14 +73,20 @@ base::Status RecordedEvents::open_with(StackChoice choice, pid_t program) {
     prepare_walks();
   }
   const Target& target = options_.target;
-  const PlanSettings settings{sampling_, std::move(choice.of_events), target.inherit, options_.delay_s.has_value(),
-                              options_.flight.has_value()};
+  const PlanSettings settings{sampling_,
+                              std::move(choice.of_events),
+                              target.inherit,
+                              options_.delay_s.has_value(),
+                              options_.flight.has_value(),
+                              choice.adapts};
   auto plan = plan_events(specs_, target, settings, support_, note_);
   const bool inherits = plan.back().attr.inherit;
   events_.emplace(std::move(plan), support_, note_);
   if (stacks_) events_->walk_stacks_with(&stacks_->program());
   TEPHRA_CHECK_OK(open_rings());
-  return attach_target(program, inherits);
+  TEPHRA_CHECK_OK(attach_target(program, inherits));
+  if (choice.adapts) begin_to_adapt(program, inherits);
+  return {};
 }
 
 base::Status RecordedEvents::open_rings() {
@@ -87,8 +97,7 @@ base::Status RecordedEvents::open_rings() {
 
 base::Status RecordedEvents::attach_target(pid_t program, bool inherits) {
   const Target& target = options_.target;
-  if (!target.cgroups.empty()) return attach_cgroups();
-  if (target.all_cpus) return events_->attach_everything();
+  if (target.whole_cpus()) return attach_cpus();
   if (target.records_program()) return attach_program(program, inherits);
   tasks_.emplace(target, *events_, inherits, note_);
   return tasks_->attach();
@@ -101,6 +110,43 @@ base::Status RecordedEvents::attach_program(pid_t program, bool inherits) {
   if (inherits || !target.inherit) return {};
   tasks_.emplace(target, *events_, inherits, note_);
   tasks_->adopt(program);
+  return {};
+}
+
+base::Status RecordedEvents::attach_cpus() {
+  return options_.target.cgroups.empty() ? events_->attach_everything() : attach_cgroups();
+}
+
+// Where tasks are looked for again and again, their events come up at any time: the size stays as it is.
+void RecordedEvents::begin_to_adapt(pid_t program, bool inherits) {
+  if (scans()) return;
+  inherits_ = inherits;
+  live_.emplace();
+  if (options_.target.records_program()) live_->attached(program, program);
+  if (!tasks_) return;
+  for (const pid_t tid : tasks_->attached()) {
+    const auto task = kernel::task_status(tid);
+    live_->attached(tid, task ? task->tgid : tid);
+  }
+}
+
+void RecordedEvents::take_births(RecordCounts& counts) {
+  const auto born = std::exchange(counts.born, {});
+  const auto ended = std::exchange(counts.ended, {});
+  if (live_) live_->heard(inherits_ ? std::span(born) : std::span<const TaskIds>(), ended);
+}
+
+base::Status RecordedEvents::resize_copies(uint32_t bytes, const std::function<base::Status()>& hear) {
+  events_->close_ended();
+  events_->renew(bytes);
+  auto status = options_.target.whole_cpus() ? attach_cpus() : attach_again(*events_, *live_, hear);
+  if (!status) {
+    events_->give_up();
+    return status;
+  }
+  events_->exchange();
+  sampling_.stack_bytes = bytes;
+  copies_changed_ = true;
   return {};
 }
 

@@ -3,6 +3,7 @@
 #include <sys/types.h>
 
 #include <chrono>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -11,6 +12,7 @@
 #include "base/result.h"
 #include "collect/event_set.h"
 #include "collect/followed_tasks.h"
+#include "collect/live_tasks.h"
 #include "collect/recorder.h"
 #include "collect/stack_choice.h"
 #include "collect/stack_engine.h"
@@ -44,6 +46,16 @@ class RecordedEvents {
   // Whether events are opened on more tasks as they come.
   bool scans() const { return tasks_ && tasks_->scans(); }
 
+  // Whether the size of stack copies may change while recording.
+  bool copies_adapt() const { return live_.has_value(); }
+  // Whether it has.
+  bool copies_changed() const { return copies_changed_; }
+  // Takes what records told of tasks since the last call, where copies adapt.
+  void take_births(RecordCounts& counts);
+  // Opens what samples once more with copies of this size, on all that has it now, and closes the old. `hear` takes
+  // the rings and calls take_births(). On an error all is as before.
+  base::Status resize_copies(uint32_t bytes, const std::function<base::Status()>& hear);
+
   // Waits until the tables of what already runs are loaded, but not for ever.
   void wait_for_tables();
   // Settings for records about what exists.
@@ -61,6 +73,8 @@ class RecordedEvents {
   base::Status attach_target(pid_t program, bool inherits);
   base::Status attach_program(pid_t program, bool inherits);
   base::Status attach_cgroups();
+  base::Status attach_cpus();
+  void begin_to_adapt(pid_t program, bool inherits);
   uint64_t usual_ring_bytes() const;
 
   const RecordOptions& options_;
@@ -73,6 +87,9 @@ class RecordedEvents {
   std::unique_ptr<StackEngine> stacks_;
   std::optional<EventSet> events_;
   std::optional<FollowedTasks> tasks_;
+  std::optional<LiveTasks> live_;  // where copies adapt
+  bool inherits_ = false;
+  bool copies_changed_ = false;
 };
 
 }  // namespace tephra::collect

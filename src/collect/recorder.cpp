@@ -12,6 +12,7 @@
 
 #include "base/clock.h"
 #include "collect/control.h"
+#include "collect/copy_adapter.h"
 #include "collect/existing_processes.h"
 #include "collect/file_destination.h"
 #include "collect/flight_destination.h"
@@ -110,6 +111,7 @@ class Recorder {
   WorkWaits waits_;
   RecordingSections sections_{options_, recorded_, jit_, names_, waits_};
   std::unique_ptr<Destination> destination_;
+  std::optional<CopyAdapter> copies_;  // where their size is ours to choose
 
   Clock::time_point started_;
   Clock::time_point next_tick_;
@@ -172,10 +174,15 @@ base::Status Recorder::open_destination() {
     TEPHRA_TRY(destination_, FileDestination::open(options_, recorded_, sections_, noter()));
   }
   sections_.set_destination(destination_.get());
+  if (recorded_.copies_adapt()) {
+    copies_.emplace(recorded_, noter());
+    sections_.set_copies(&copies_->sizes());
+    destination_->watch_copies_with(&copies_->watch());
+  }
   if (recorded_.stacks() != nullptr) destination_->walk_stacks_with(recorded_.stacks());
   RecordCounts& seen = destination_->counts();
   // Only while someone takes them: they would pile up over days.
-  seen.want_tasks = recorded_.scans();
+  seen.want_tasks = recorded_.scans() || recorded_.copies_adapt();
   seen.want_jit_signs = true;
   if (!options_.embed_names || !options_.sampling.build_ids) return {};
   if (destination_->is_pipe()) {
@@ -227,7 +234,8 @@ bool Recorder::start_program() {
   if (program_) start_error_ = program_->start();
   if (recorded_.stacks() != nullptr && program_ && start_error_ == 0) recorded_.stacks()->prepare(program_->pid());
   // The exec has enabled the program's own; what is attached to later begins at once from now on.
-  if (options_.target.records_program() && recorded_.tasks() != nullptr && !starts_later()) events().enable();
+  const bool more_come = recorded_.tasks() != nullptr || recorded_.copies_adapt();
+  if (options_.target.records_program() && more_come && !starts_later()) events().enable();
   return start_error_ == 0;
 }
 
@@ -241,6 +249,7 @@ base::Status Recorder::loop() {
     TEPHRA_CHECK_OK(destination_->make_room(sections_, stop_));
     TEPHRA_CHECK_OK(drain());
     TEPHRA_CHECK_OK(follow_generated_code());
+    if (copies_ && !stop_) TEPHRA_CHECK_OK(copies_->look(*destination_));
     TEPHRA_CHECK_OK(serve());
     if (Clock::now() >= next_tick_) TEPHRA_CHECK_OK(tick());
   }
@@ -344,7 +353,7 @@ base::Status Recorder::take_snapshot() {
     note("nothing to take a snapshot of: that needs --overwrite or --switch-output");
     return {};
   }
-  TEPHRA_CHECK_OK(destination_->pass());
+  TEPHRA_CHECK_OK(drain());
   return serve();
 }
 
@@ -353,7 +362,8 @@ base::Status Recorder::drain() {
   TEPHRA_CHECK_OK(destination_->pass());
   samples_came_ = destination_->counts().samples != before;
   if (destination_->done()) stop_ = done_early_ = true;
-  return {};
+  // Now, because the file may be ended next: what was lost belongs to it.
+  return tell_walk_losses();
 }
 
 base::Status Recorder::serve() {
@@ -363,6 +373,10 @@ base::Status Recorder::serve() {
 }
 
 base::Status Recorder::follow_tasks() {
+  if (recorded_.copies_adapt()) {
+    recorded_.take_births(destination_->counts());
+    if (recorded_.copies_changed()) events().close_ended();
+  }
   if (!recorded_.scans()) return {};
   RecordCounts& seen = destination_->counts();
   recorded_.tasks()->heard(seen.born, seen.ended);
@@ -390,7 +404,6 @@ base::Status Recorder::tick() {
   names_.hear();
   if (destination_->reader_gone()) stop_ = done_early_ = reader_gone_ = true;
   show_progress();
-  TEPHRA_CHECK_OK(tell_walk_losses());
   return follow_tasks();
 }
 
@@ -468,6 +481,7 @@ RecordSummary Recorder::summary() {
   result.names_cpu_seconds = names_.totals().cpu_seconds;
   result.output.bytes_kept += names_.totals().bytes;
   result.wakeups = waits_.wakeups();
+  if (copies_) result.copy_sizes = copies_->sizes().used();
   if (recorded_.stacks() != nullptr) result.stacks = recorded_.stacks()->totals();
   result.ring_bytes = events().rings().bytes();
   result.cpus = recorded_.cpus().size();

@@ -19,11 +19,6 @@
 namespace tephra::collect {
 namespace {
 
-bool is_stream(const std::string& path) {
-  struct stat info {};
-  return path == "-" || (::stat(path.c_str(), &info) == 0 && (S_ISFIFO(info.st_mode) || S_ISSOCK(info.st_mode)));
-}
-
 // What a file needs beside the ring bytes and the tail: ends of rounds, a table, a record about losses.
 constexpr uint64_t kSlackBytes = 2048;
 // A file with less room than this is full.
@@ -45,6 +40,11 @@ int64_t centiseconds_now() {
 }
 
 }  // namespace
+
+bool is_stream(const std::string& path) {
+  struct stat info {};
+  return path == "-" || (::stat(path.c_str(), &info) == 0 && (S_ISFIFO(info.st_mode) || S_ISSOCK(info.st_mode)));
+}
 
 // Ignores signals that a failed write would kill us with, as long as it lives.
 class RecordingOutput::SignalGuard {
@@ -227,6 +227,10 @@ bool RecordingOutput::reader_gone() { return pipe_ && pipe_->reader_gone(); }
 
 void RecordingOutput::replace_events(std::vector<FileEvent> events) {
   if (file_) file_->replace_events(std::move(events));
+}
+
+base::Status RecordingOutput::describe_events(const std::vector<FileEvent>& events) {
+  return file_ ? file_->describe_events(events) : base::Status();
 }
 
 base::Status RecordingOutput::finish(std::span<const Feature> features) {

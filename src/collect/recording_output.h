@@ -32,6 +32,9 @@ struct Rotation {
 // Parses what --switch-output takes: "signal" (also an empty text), a size such as "100M", or a time such as "30s".
 base::Result<Rotation> parse_rotation(std::string_view text);
 
+// Whether what is recorded to this path is a stream, as for a pipe.
+bool is_stream(const std::string& path);
+
 struct OutputSettings {
   std::string path = "perf.data";        // "-": a stream to standard output. A FIFO gets a stream too
   std::optional<int> compression_level;  // 1 to 22; 0 or not given: none
@@ -101,6 +104,9 @@ class RecordingOutput {
 
   // The events with ids that came up since the file was begun, for finish(). A pipe cannot tell them any more.
   void replace_events(std::vector<FileEvent> events);
+  // The same at once, so that they are known also if we are killed. Those of a file with more events than a record has
+  // room for are told by finish() alone.
+  base::Status describe_events(const std::vector<FileEvent>& events);
   // Ends the current file with sections known only now, gives it its final name, and deletes the oldest file where
   // there are too many.
   base::Status finish(std::span<const Feature> features);

@@ -61,6 +61,7 @@ FileAccount::Totals RecordingSections::totals() const {
   if (destination_ != nullptr) totals.losses = destination_->losses();
   totals.wakeups = waits_.wakeups();
   if (const StackEngine* stacks = recorded_.stacks()) totals.stacks = stacks->totals();
+  if (copies_ != nullptr) totals.copies = copies_->used();
   return totals;
 }
 

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "collect/copy_sizes.h"
 #include "collect/destination.h"
 #include "collect/file_account.h"
 #include "collect/jit_watch.h"
@@ -27,6 +28,8 @@ class RecordingSections : public FileSections {
   base::Status prepare(bool monotonic_clock);
   // Where the records go, once that is known.
   void set_destination(Destination* destination) { destination_ = destination; }
+  // What is known of copies of stacks, where their size is ours to choose.
+  void set_copies(const CopySizes* copies) { copies_ = copies; }
 
   std::vector<Feature> first() override;
   std::vector<Feature> last() override;
@@ -44,6 +47,7 @@ class RecordingSections : public FileSections {
   StoredNames& names_;
   const WorkWaits& waits_;
   Destination* destination_ = nullptr;
+  const CopySizes* copies_ = nullptr;
   FileAccount account_;
   model::BuildId kernel_id_;
   std::vector<Feature> tracing_formats_;

@@ -31,6 +31,13 @@ uint64_t samples_behind(const std::vector<iovec>& parts, size_t offset) {
   return samples;
 }
 
+bool holds_sample(const kernel::Pending& pending) {
+  for (size_t offset = 0, size = 0; (size = pending.record_size(offset)) > 0; offset += size) {
+    if (static_cast<uint32_t>(pending.word(offset)) == PERF_RECORD_SAMPLE) return true;
+  }
+  return false;
+}
+
 }  // namespace
 
 RingDrain::RingDrain(EventSet& events, RecordingOutput& output, bool may_grow, Note note)
@@ -48,6 +55,20 @@ base::Status RingDrain::last_pass() {
   TEPHRA_CHECK_OK(take_all());
   warn_of_losses();
   return output_.end_round();
+}
+
+bool RingDrain::sample_waits() {
+  // These become part of the next batch.
+  if (engine_ != nullptr) engine_->take(walked_);
+  if (!walked_.empty()) return true;
+  RingSet& rings = events_.rings();
+  for (const RingSet::Retired& old : rings.retired()) {
+    if (holds_sample(old.ring.pending())) return true;
+  }
+  for (size_t place = 0; place < rings.cpus().size(); ++place) {
+    if (holds_sample(rings.ring(place).pending())) return true;
+  }
+  return false;
 }
 
 base::Status RingDrain::take_all() {
@@ -84,6 +105,7 @@ base::Status RingDrain::take(kernel::RingBuffer& ring) {
   scan_records(pending, counts_, files_);
   if (keeper_ != nullptr) keeper_->take(pending);
   if (engine_ != nullptr) engine_->heard(pending);
+  if (copies_ != nullptr) copies_->heard(pending);
   for (const base::Bytes part : pending.parts) {
     if (!part.empty()) batch_.push_back({const_cast<std::byte*>(part.data()), part.size()});
   }

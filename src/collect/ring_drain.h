@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "collect/copy_watch.h"
 #include "collect/event_set.h"
 #include "collect/features.h"
 #include "collect/recording_output.h"
@@ -30,6 +31,9 @@ class RingDrain {
   // Also takes the samples that `engine` has walked, and tells it about processes.
   void walk_stacks_with(StackEngine* engine) { engine_ = engine; }
 
+  // Also lets `watch` look at copies of stacks.
+  void watch_copies_with(CopyWatch* watch) { copies_ = watch; }
+
   // One pass over all rings, then the end of a round: readers sort what lies between two ends of rounds, and rely on no
   // ring having been skipped.
   base::Status pass();
@@ -37,6 +41,8 @@ class RingDrain {
   base::Status last_pass();
   // The rings alone, without the end of a round.
   base::Status take_all();
+  // Whether a sample waits to be taken.
+  bool sample_waits();
 
   RecordCounts& counts() { return counts_; }
   const RecordCounts& counts() const { return counts_; }
@@ -62,6 +68,7 @@ class RingDrain {
   bool may_grow_;
   SideBandKeeper* keeper_ = nullptr;
   StackEngine* engine_ = nullptr;
+  CopyWatch* copies_ = nullptr;
   Note note_;
   RecordCounts counts_;
   BuildIds files_;

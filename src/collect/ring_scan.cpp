@@ -85,8 +85,9 @@ void scan_records(const kernel::Pending& pending, RecordCounts& counts, BuildIds
       if (counts.on_mapping && type == PERF_RECORD_FORK) counts.on_mapping(copy.of(pending, offset, size));
       if (!counts.want_tasks) continue;
       const auto pid = static_cast<pid_t>(pending.word(offset + 8));
-      const auto tid = static_cast<pid_t>(pending.word(offset + 16));
-      (type == PERF_RECORD_FORK ? counts.born : counts.ended).push_back({pid, tid});
+      const uint64_t tids = pending.word(offset + 16);
+      const TaskIds task{pid, static_cast<pid_t>(tids), static_cast<pid_t>(tids >> 32), pending.word(offset + 24)};
+      (type == PERF_RECORD_FORK ? counts.born : counts.ended).push_back(task);
     }
   }
   if (first_sample != kNone) note_times(pending, first_sample, last_sample, counts);

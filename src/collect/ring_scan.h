@@ -12,9 +12,12 @@
 
 namespace tephra::collect {
 
+// A task whose birth or end was recorded.
 struct TaskIds {
   pid_t pid = 0;
   pid_t tid = 0;
+  pid_t parent_tid = 0;
+  uint64_t time = 0;
 };
 
 // What is counted while bytes pass from a ring to the file. Only record headers are read, and the few fields named

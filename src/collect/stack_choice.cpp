@@ -58,10 +58,13 @@ StackChoice choose_without_bpf(const SampleSettings& settings, const std::vector
   choice.stack_bytes = settings.stack_bytes;
   if (copies) {
     choice.stack_bytes = stack_bytes_for(samples_a_second(events, settings));
+    choice.adapts = settings.copies_may_grow;
+    if (choice.adapts) choice.stack_bytes = std::min(choice.stack_bytes, kFirstStackBytes);
     choice.why = fmt::format(
-        "stacks are copied, {} each (--call-graph dwarf,{}): {} keeps no frame pointers, and they "
+        "stacks are copied, {} each{} (--call-graph dwarf,{}): {} keeps no frame pointers, and they "
         "cannot be walked in the kernel: {}",
-        base::bytes_text(choice.stack_bytes), choice.stack_bytes, frames.without, why);
+        base::bytes_text(choice.stack_bytes), choice.adapts ? " at first" : "", choice.stack_bytes, frames.without,
+        why);
     return choice;
   }
   const char* const kept = frames.known ? "which this program keeps" : "which code may lack";

@@ -19,6 +19,7 @@ namespace tephra::collect {
 struct StackChoice {
   std::vector<CallGraph> of_events;  // one for each; none is kAuto
   uint32_t stack_bytes = kDefaultStackBytes;
+  bool adapts = false;                            // `stack_bytes` is where to begin
   std::unique_ptr<kernel::StackProgram> program;  // where an event's stacks are walked in the kernel
   uint64_t ring_bytes = 0;                        // of each CPU, that the copies at the start need; with a program
   std::string why;                                // a line for the user, where the choice was ours; else empty

@@ -2,7 +2,7 @@
 
 #include <linux/perf_event.h>
 
-#include <map>
+#include <algorithm>
 #include <utility>
 
 #include "base/bytes.h"
@@ -64,7 +64,8 @@ void StackEngine::heard(const kernel::Pending& records) {
     const bool exec = type == PERF_RECORD_COMM && (misc & PERF_RECORD_MISC_COMM_EXEC) != 0;
     if ((mapped || exec) && size >= 16) {
       const uint64_t ids = records.word(offset + 8);
-      notices.push_back({What::kChanged, static_cast<pid_t>(ids), static_cast<pid_t>(ids >> 32)});
+      const What what = exec ? What::kBegun : What::kChanged;
+      notices.push_back({what, static_cast<pid_t>(ids), static_cast<pid_t>(ids >> 32)});
     } else if (type == PERF_RECORD_EXIT && size >= 24) {
       const auto pid = static_cast<pid_t>(records.word(offset + 8));
       const auto tid = static_cast<pid_t>(records.word(offset + 16));
@@ -103,16 +104,26 @@ StackEngine::Totals StackEngine::totals() const {
 void StackEngine::work() {
   std::unique_lock guard(lock_);
   for (;;) {
-    woken_.wait(guard, [this] { return stop_ || sweep_ || overflowed_ || !notices_.empty(); });
+    const auto has_work = [this] { return stop_ || sweep_ || overflowed_ || !notices_.empty(); };
+    if (const auto due = next_due()) {
+      woken_.wait_until(guard, *due, has_work);
+    } else {
+      woken_.wait(guard, has_work);
+    }
     if (stop_) return;
     const auto notices = std::exchange(notices_, {});
     const bool sweep = std::exchange(sweep_, false);
     const bool overflowed = std::exchange(overflowed_, false);
     busy_ = true;
     guard.unlock();
-    if (overflowed) processes_.forget_all();
+    if (overflowed) {
+      processes_.forget_all();
+      pace_.forget_all();
+      waiting_.clear();
+    }
     if (sweep) processes_.forget_vanished();
     follow(notices);
+    learn_due();
     guard.lock();
     busy_ = false;
     idle_.notify_all();
@@ -123,25 +134,50 @@ void StackEngine::work() {
 void StackEngine::follow(const std::vector<Notice>& notices) {
   std::map<pid_t, Notice> last;
   for (const Notice& notice : notices) {
+    // How long the old program took to learn says nothing about the new one.
+    if (notice.what == What::kBegun || notice.what == What::kEnded) pace_.forget(notice.pid);
     const auto [place, first] = last.emplace(notice.pid, notice);
     if (first) continue;
     // Asked for and changed: asked for.
-    const bool still_wanted = place->second.what == What::kWanted && notice.what == What::kChanged;
+    const bool still_wanted = place->second.what == What::kWanted && notice.what != What::kEnded;
     if (!still_wanted) place->second = notice;
   }
   for (const auto& [pid, notice] : last) {
-    switch (notice.what) {
-      case What::kWanted:
-        processes_.wanted(pid, notice.tid);
-        break;
-      case What::kChanged:
-        processes_.changed(pid, notice.tid);
-        break;
-      case What::kEnded:
-        processes_.ended(pid);
-        break;
+    if (notice.what == What::kEnded) {
+      waiting_.erase(pid);
+      processes_.ended(pid);
+      continue;
     }
+    // Those that may be learnt by now are next.
+    const auto [place, first] = waiting_.emplace(pid, notice);
+    if (!first && place->second.what != What::kWanted) place->second = notice;
   }
+}
+
+void StackEngine::learn(const Notice& notice) {
+  const auto cost = notice.what == What::kWanted ? processes_.wanted(notice.pid, notice.tid)
+                                                 : processes_.changed(notice.pid, notice.tid);
+  pace_.learnt(notice.pid, cost, LearningPace::Clock::now());
+}
+
+std::optional<LearningPace::Clock::time_point> StackEngine::next_due() const {
+  std::optional<LearningPace::Clock::time_point> next;
+  for (const auto& [pid, notice] : waiting_) {
+    const auto due = pace_.not_before(pid);
+    next = std::min(next.value_or(due), due);
+  }
+  return next;
+}
+
+void StackEngine::learn_due() {
+  const auto now = LearningPace::Clock::now();
+  std::vector<Notice> due;
+  std::erase_if(waiting_, [&](const auto& each) {
+    if (now < pace_.not_before(each.first)) return false;
+    due.push_back(each.second);
+    return true;
+  });
+  for (const Notice& notice : due) learn(notice);
 }
 
 }  // namespace tephra::collect

@@ -5,12 +5,15 @@
 #include <chrono>
 #include <condition_variable>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
 
+#include "collect/learning_pace.h"
 #include "collect/walked_processes.h"
 #include "kernel/ring_buffer.h"
 #include "kernel/stack_program.h"
@@ -60,7 +63,7 @@ class StackEngine {
   Totals totals() const;
 
  private:
-  enum class What { kWanted, kChanged, kEnded };
+  enum class What { kWanted, kChanged, kBegun, kEnded };  // kBegun: it runs another program
   struct Notice {
     What what = What::kWanted;
     pid_t pid = 0;
@@ -70,9 +73,16 @@ class StackEngine {
   void tell(std::vector<Notice> notices);
   void work();
   void follow(const std::vector<Notice>& notices);
+  void learn(const Notice& notice);
+  // Of those that have to wait: when the first may be learnt.
+  std::optional<LearningPace::Clock::time_point> next_due() const;
+  void learn_due();
 
   std::unique_ptr<kernel::StackProgram> program_;
-  WalkedProcesses processes_;  // of the worker alone
+  // Of the worker alone.
+  WalkedProcesses processes_;
+  LearningPace pace_;
+  std::map<pid_t, Notice> waiting_;  // to be learnt when it is time
 
   mutable std::mutex lock_;
   std::condition_variable woken_;

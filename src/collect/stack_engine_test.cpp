@@ -2,8 +2,10 @@
 
 #include <gtest/gtest.h>
 #include <linux/perf_event.h>
+#include <time.h>
 
 #include <atomic>
+#include <thread>
 
 #include "collect/put.h"
 #include "collect/stack_program_for_tests.h"
@@ -29,6 +31,16 @@ std::string mapped(pid_t pid, uint16_t misc = 0) { return record(PERF_RECORD_MMA
 std::string ended(pid_t pid, pid_t tid) { return record(PERF_RECORD_EXIT, 0, ids(pid, 1) + ids(tid, 1)); }
 kernel::Pending pending(const std::string& text) { return {{base::as_bytes(text), base::Bytes()}, text.size()}; }
 
+// Uses up CPU time of the thread that calls it.
+void burn(std::chrono::nanoseconds time) {
+  const auto now = [] {
+    timespec at{};
+    ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &at);
+    return std::chrono::seconds(at.tv_sec) + std::chrono::nanoseconds(at.tv_nsec);
+  };
+  for (const auto end = now() + time; now() < end;) continue;
+}
+
 struct Engine {
   Engine() {
     auto owned = std::make_unique<FakeStackProgram>();
@@ -36,6 +48,7 @@ struct Engine {
     WalkedProcesses::Sources sources{
         [this](pid_t, pid_t) {
           ++looks;
+          burn(cost.load());
           return ProcessCode{
               1, 2, {{0x1000, 0x2000, uint64_t{0x1000} * looks, CodeMapping::Kind::kGenerated, 0, 0, 0, ""}}};
         },
@@ -48,6 +61,7 @@ struct Engine {
   }
   FakeStackProgram* program;
   std::atomic<unsigned> looks = 0;
+  std::atomic<std::chrono::milliseconds> cost{0ms};  // of a look
   std::unique_ptr<StackEngine> engine;
 };
 
@@ -79,6 +93,31 @@ TEST(StackEngine, FollowsKnownProcessesAlone) {
   it.hear(mapped(7) + ended(7, 7));
   EXPECT_TRUE(it.program->processes.empty());
   EXPECT_EQ(it.looks, 3u);
+}
+
+TEST(StackEngine, WhatTakesLongToLearnIsNotLearntAtEveryChange) {
+  Engine it;
+  it.cost = 20ms;
+  it.engine->prepare(7);
+  it.engine->wait_prepared(10s);
+  const auto begin = std::chrono::steady_clock::now();
+  unsigned changes = 0;
+  for (; changes < 50 || it.looks < 3; ++changes) {
+    it.hear(mapped(7));
+    ASSERT_LT(std::chrono::steady_clock::now() - begin, 60s) << "what has to wait is learnt some time";
+    std::this_thread::sleep_for(1ms);
+  }
+  const auto passed = std::chrono::steady_clock::now() - begin;
+  // The first, and then each after a pause of 19 times what it took.
+  EXPECT_LE(it.looks - 1, static_cast<unsigned>(passed / (19 * 20ms)) + 1);
+  EXPECT_LT(it.looks, changes);
+  // Another program is learnt at once, and the end is heard.
+  it.cost = 0ms;
+  const unsigned before = it.looks;
+  it.hear(mapped(7) + record(PERF_RECORD_COMM, PERF_RECORD_MISC_COMM_EXEC, ids(7, 7)) + mapped(7));
+  EXPECT_GT(it.looks, before);
+  it.hear(ended(7, 7));
+  EXPECT_TRUE(it.program->processes.empty());
 }
 
 TEST(StackEngine, BeginsAnewWhenToldTooMuch) {

@@ -36,6 +36,7 @@ class FakeStackProgram : public kernel::StackProgram {
     return {};
   }
   void forget_process(pid_t pid) override { processes.erase(pid); }
+  void answered(pid_t pid) override { answered_for.push_back(pid); }
   Maps maps() const override { return {}; }
   int fd() const override { return -1; }
   void consume(const std::function<void(base::Bytes)>& on_samples,
@@ -54,6 +55,7 @@ class FakeStackProgram : public kernel::StackProgram {
   size_t most_processes = SIZE_MAX;
   size_t most_tables = SIZE_MAX;
   size_t sets = 0;
+  std::vector<pid_t> answered_for;
   bool refuse_tables = false;
   bool dangling = false;  // a table was removed that a process refers to
   std::string samples;

@@ -2,6 +2,7 @@
 
 #include <sys/types.h>
 
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -34,11 +35,14 @@ class WalkedProcesses {
   WalkedProcesses(kernel::StackProgram& program, uint64_t most_table_bytes, Sources sources)
       : program_(program), tables_(program, most_table_bytes), sources_(std::move(sources)) {}
 
+  // What learning a process took of CPU time, but for what was done for the first time, such as making tables.
+  using Cost = std::chrono::nanoseconds;
+
   // A sample met a process, or memory of one, that the program does not know. The program asks for the same thing a few
   // times a second at most.
-  void wanted(pid_t pid, pid_t tid) { learn(pid, tid); }
+  Cost wanted(pid_t pid, pid_t tid);
   // It may have other code mapped by now; a no-op for one that is not known.
-  void changed(pid_t pid, pid_t tid);
+  Cost changed(pid_t pid, pid_t tid);
   void ended(pid_t pid);
   // Forgets those whose end was not told. To be called now and then.
   void forget_vanished();
@@ -61,7 +65,10 @@ class WalkedProcesses {
   };
 
   void learn(pid_t pid, pid_t tid);
-  void list(pid_t pid, pid_t tid, Known& process);
+  // `before`: how it was known until now, null where it was not.
+  void list(pid_t pid, pid_t tid, Known& process, const Known* before);
+  void list_again(const tephra_walk_mapping& listed, Known& process);
+  tephra_walk_mapping describe(pid_t pid, pid_t tid, const CodeMapping& mapping, Known& process);
   void give_back_tables(Known& process);
   bool forget_oldest(pid_t but);
 
@@ -71,6 +78,7 @@ class WalkedProcesses {
   std::map<pid_t, Known> known_;
   uint64_t sets_ = 0;
   uint64_t no_room_ = 0;
+  Cost spent_once_{0};  // by what is being learnt
 };
 
 }  // namespace tephra::collect

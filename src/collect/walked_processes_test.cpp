@@ -33,6 +33,7 @@ class WalkedProcessesTest : public testing::Test {
                               return found == machine.end() ? std::nullopt : std::optional(found->second);
                             },
                             [this](pid_t, pid_t, const CodeMapping& each) -> WalkedProcesses::Answer {
+                              ++asked;
                               const auto found = files.find(each.path);
                               if (found == files.end()) return {nullptr, each.kind == CodeMapping::Kind::kFile};
                               return {{std::shared_ptr<void>(), &found->second.table}, false};
@@ -43,6 +44,7 @@ class WalkedProcessesTest : public testing::Test {
   FakeStackProgram program;
   std::map<pid_t, ProcessCode> machine;
   std::map<std::string, MadeUpTable> files;
+  size_t asked = 0;  // for tables
 };
 
 TEST_F(WalkedProcessesTest, ListsMappingsWithTheirTables) {
@@ -55,6 +57,26 @@ TEST_F(WalkedProcessesTest, ListsMappingsWithTheirTables) {
   EXPECT_EQ(program.processes[5][0].file_offset, 0x2000u);
   EXPECT_EQ(program.processes[5][1].table, 0u);
   EXPECT_EQ(program.processes[5][1].flags, unsigned{TEPHRA_MAPPING_NO_FILE});
+}
+
+// There frame pointers are the convention, and no guess.
+TEST_F(WalkedProcessesTest, TellsGeneratedCodeFromFiles) {
+  machine[5] = {1, 2, {mapping(0x1000, "/bin/a"), mapping(0x5000, "")}};
+  machine[5].mappings[1].kind = CodeMapping::Kind::kGenerated;
+  auto all = processes();
+  all.wanted(5, 5);
+  ASSERT_EQ(program.processes[5].size(), 2u);
+  EXPECT_EQ(program.processes[5][0].flags & TEPHRA_MAPPING_GENERATED, 0u);
+  EXPECT_EQ(program.processes[5][1].flags, unsigned{TEPHRA_MAPPING_GENERATED});
+}
+
+TEST_F(WalkedProcessesTest, AnswersWhetherOrNotThereIsSomethingToTell) {
+  machine[5] = {1, 2, {mapping(0x1000, "/bin/a")}};
+  auto all = processes();
+  all.wanted(5, 5);
+  all.wanted(5, 5);
+  all.wanted(6, 6);
+  EXPECT_EQ(program.answered_for, (std::vector<pid_t>{5, 5, 6}));
 }
 
 TEST_F(WalkedProcessesTest, SharesTablesAndTellsOnlyWhatChanged) {
@@ -71,6 +93,34 @@ TEST_F(WalkedProcessesTest, SharesTablesAndTellsOnlyWhatChanged) {
   EXPECT_EQ(program.processes[5].size(), 2u);
   all.changed(7, 7);
   EXPECT_FALSE(program.processes.contains(7));
+}
+
+// Looking for thousands of files at each change would take all the time.
+TEST_F(WalkedProcessesTest, OfManyMappingsOnlyTheNewOnesAreLookedAt) {
+  files.emplace("/bin/a", 1);
+  files.emplace("/bin/b", 1);
+  for (uint64_t i = 0; i < 5000; ++i) machine[5].mappings.push_back(mapping(0x100000 + i * 0x1000, "/bin/a"));
+  machine[5].mappings.push_back(mapping(0x8000000, "/gone"));
+  machine[5].start_stack = machine[5].start_code = 1;
+  auto all = processes();
+  all.wanted(5, 5);
+  EXPECT_EQ(asked, 5001u);
+  machine[5].mappings.erase(machine[5].mappings.begin() + 7);
+  machine[5].mappings.insert(machine[5].mappings.begin(), mapping(0x1000, "/bin/b"));
+  all.changed(5, 5);
+  // The new one, and that whose file may be here by now.
+  EXPECT_EQ(asked, 5003u);
+  ASSERT_EQ(program.processes[5].size(), 5001u);
+  EXPECT_EQ(program.processes[5][0].table, 2u);
+  EXPECT_EQ(program.processes[5][1].table, 1u);
+  EXPECT_EQ(program.processes[5][5000].flags, unsigned{TEPHRA_MAPPING_NO_FILE});
+  // Another program: nothing is known of it.
+  machine[5].start_stack = 2;
+  all.changed(5, 5);
+  EXPECT_EQ(asked, 5003u + 5001u);
+  all.ended(5);
+  EXPECT_FALSE(program.dangling);
+  EXPECT_EQ(all.totals().tables.tables, 2u);
 }
 
 TEST_F(WalkedProcessesTest, AProcessThatIsGoneIsNotKnown) {

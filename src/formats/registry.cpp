@@ -44,9 +44,9 @@ base::Result<const Format*> recognise(base::Bytes bytes, const std::string& name
     if (format->refusal == nullptr) continue;
     const std::string why = format->refusal(bytes);
     if (why.empty()) return format;
-    tried += fmt::format("\n  {}: {}", format->name, why);
+    tried += fmt::format("{}{}: {}", tried.empty() ? "" : "; ", format->name, why);
   }
-  return base::failed("cannot read", name, fmt::format("it is none of the known formats:{}", tried));
+  return base::failed("cannot read", name, fmt::format("it is none of the known formats ({})", tried));
 }
 
 base::Result<model::Profile> read_profile(base::Bytes bytes, const std::string& name,

@@ -190,6 +190,25 @@ std::optional<TaskState> task_state(pid_t id) {
   return parse_task_state(*text);
 }
 
+std::optional<uint64_t> parse_first_stack_end(std::string_view stat) {
+  constexpr int kWordsBefore = 25;  // from the state, the third field, to startstack, the twenty-eighth
+  const size_t name_end = stat.rfind(')');
+  if (name_end == std::string_view::npos) return {};
+  std::string_view rest = stat.substr(name_end + 1);
+  for (int word = 0; word < kWordsBefore; ++word) next_word(rest);
+  const std::string_view word = next_word(rest);
+  uint64_t address = 0;
+  const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), address);
+  if (error != std::errc() || end != word.data() + word.size() || address == 0) return {};
+  return address;
+}
+
+std::optional<uint64_t> first_stack_end(pid_t pid) {
+  const auto text = base::read_small_file(fmt::format("/proc/{}/stat", pid));
+  if (!text) return {};
+  return parse_first_stack_end(*text);
+}
+
 size_t thread_count(pid_t pid) {
   struct stat status {};
   // A link for each thread, beside those of the folder and its parent.

@@ -42,6 +42,12 @@ std::optional<TaskState> task_state(pid_t id);
 // The same from the text of /proc/PID/stat.
 std::optional<TaskState> parse_task_state(std::string_view stat);
 
+// Where the stack of a process's first thread ends, and its arguments and environment begin; nothing when it is gone or
+// not ours to see.
+std::optional<uint64_t> first_stack_end(pid_t pid);
+// The same from the text of /proc/PID/stat.
+std::optional<uint64_t> parse_first_stack_end(std::string_view stat);
+
 // How many threads a process has, without reading their names; 0 when it is gone.
 size_t thread_count(pid_t pid);
 

@@ -93,5 +93,25 @@ TEST(Procfs, CountsThreads) {
   EXPECT_EQ(thread_count(0x7ffffff0), 0u);
 }
 
+TEST(Procfs, FirstStackEndIsTheTwentyEighthField) {
+  const std::string before = "5 (a) b) R 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24";
+  EXPECT_EQ(parse_first_stack_end(before + " 140722918 99\n"), 140722918u);
+  EXPECT_EQ(parse_first_stack_end(before + " 140722918"), 140722918u);
+  for (const std::string& text :
+       {before, before + " 0 99", before + " x 99", before + " -1", std::string(), std::string("5 (a")}) {
+    EXPECT_FALSE(parse_first_stack_end(text).has_value()) << text;
+  }
+}
+
+TEST(Procfs, FirstStackEndIsAboveOurFrames) {
+  const auto end = first_stack_end(::getpid());
+  ASSERT_TRUE(end.has_value());
+  // Tests run in the first thread.
+  const auto here = reinterpret_cast<uint64_t>(__builtin_frame_address(0));
+  EXPECT_GT(*end, here);
+  EXPECT_LT(*end - here, uint64_t{8} << 20);
+  EXPECT_FALSE(first_stack_end(0).has_value());
+}
+
 }  // namespace
 }  // namespace tephra::kernel

@@ -151,6 +151,11 @@ class Loaded : public StackProgram {
     return processes_.set(pid, start_stack, start_code, mappings);
   }
   void forget_process(pid_t pid) override { processes_.forget(pid); }
+  void answered(pid_t pid) override {
+    auto& places = first_->bss->answered;
+    const auto number = static_cast<uint32_t>(pid);
+    __atomic_store_n(&places[number % std::size(places)], number, __ATOMIC_RELAXED);
+  }
 
   Maps maps() const override {
     const auto& maps = first_->maps;

@@ -59,6 +59,8 @@ class StackProgram {
   virtual base::Status set_process(pid_t pid, uint64_t start_stack, uint64_t start_code,
                                    std::span<const tephra_walk_mapping> mappings) = 0;
   virtual void forget_process(pid_t pid) = 0;
+  // What was asked for a process was looked for: what is not there by now is not worth waiting for.
+  virtual void answered(pid_t pid) = 0;
 
   // What other programs that walk (bpf/stack_walk.h) share with this one, by the names of the maps.
   struct Maps {

@@ -21,7 +21,7 @@ class Translation {
       stacks_.push_back(none ? StackId{} : to.stack(stacks_[row.parent.value], frames_[row.frame.value]));
     }
     for (const Event& row : from.events) {
-      events_.push_back(to.event({text(row.name), text(row.unit), text(row.counted)}));
+      events_.push_back(to.event({text(row.name), text(row.unit), text(row.counted), row.uncounted}));
     }
     for (Thread row : from.threads) {
       row.comm = text(row.comm);

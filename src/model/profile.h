@@ -76,6 +76,7 @@ enum class AddressKind : uint8_t { kInstruction, kReturn };
 enum FrameFact : uint8_t {
   kOutermost = 1,      // no caller: the return address is undefined here, or it is a known entry of a program or thread
   kFrameNotSetUp = 2,  // the frame pointer does not hold this function's frame at this instruction
+  kNotDescribed = 4,   // no call-frame information that is at hand describes the code
 };
 
 struct Frame {
@@ -104,6 +105,7 @@ struct Event {
   StringId unit;  // of a sample's value: "ns", "bytes", "count"
   // What Samples::count counts ("alloc_objects"); empty: samples.
   StringId counted;
+  bool uncounted = false;  // the profile does not say how many samples a row stands for: its count is 1
   auto operator<=>(const Event&) const = default;
 };
 
@@ -141,8 +143,14 @@ struct Samples {
   std::vector<uint64_t> value;
   std::vector<uint64_t> time;
   std::vector<int32_t> cpu;
+<<<<<<< HEAD
   std::vector<LabelSetId> labels;  // empty: no sample has any
   std::vector<uint8_t> walk_end;  // enum tephra_walk_end, how a walk by call-frame rules ended; empty: none was walked
+=======
+  // How a walk by call-frame rules ended: enum tephra_walk_end, and TEPHRA_WALK_GUESSED beside it. Empty: none was
+  // walked.
+  std::vector<uint8_t> walk_end;
+>>>>>>> main
 
   size_t size() const { return stack.size(); }
 };
@@ -155,12 +163,22 @@ inline constexpr std::string_view kEngineBranches = "branch records";
 
 struct EmbeddedNames;
 
+<<<<<<< HEAD
 // How often an event was sampled, as profiles without single samples tell it. Zero where unknown.
 struct SamplingPeriod {
   std::string event;
   std::string unit;
   int64_t value = 0;
   bool operator==(const SamplingPeriod&) const = default;
+=======
+// Copies of the user stack of one size: how many samples carry one, and of how many the stack was found to go on beyond
+// it.
+struct CopySize {
+  uint32_t bytes = 0;
+  uint64_t samples = 0;
+  uint64_t cut = 0;
+  bool operator==(const CopySize&) const = default;
+>>>>>>> main
 };
 
 // Facts about the recording as a whole. Empty or zero where unknown.
@@ -185,6 +203,7 @@ struct RecordingFacts {
   // What the recorder told of itself and the machine, nothing where it did not.
   std::optional<double> recorder_cpu_seconds;
   std::optional<double> steal_share;  // of the CPU time in which the hypervisor ran something else, 0 to 1
+  std::vector<CopySize> copy_sizes;   // where the recorder chose how much of a stack to copy: in the order of use
   // Names that the recorder found, for symbols/ to use; null where it stored none, and once they are in the profile.
   std::shared_ptr<const EmbeddedNames> names;
 };

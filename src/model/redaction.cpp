@@ -119,7 +119,7 @@ class Redactor {
   void add_events() {
     for (const Event& event : in_.events) {
       out_.events.add({out_.strings.add(redaction_.event(in_.text(event.name))), out_.strings.add(in_.text(event.unit)),
-                       out_.strings.add(redaction_.event(in_.text(event.counted)))});
+                       out_.strings.add(redaction_.event(in_.text(event.counted))), event.uncounted});
     }
   }
 

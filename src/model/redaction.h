@@ -37,8 +37,9 @@ class Redaction {
 };
 
 // The profile without names: functions, files, source files, threads, build ids, events of probes, keys and texts of
-// labels, host, command line and comments. Names of the kernel and its threads stay, as do numbers of processes, lines and addresses. Functions that were
-// told apart before still are, and equal ones are still equal.
+// labels, host, command line and comments. Names of the kernel and its threads stay, as do numbers of processes, lines
+// and addresses. Functions that were told apart before still are, and equal ones are still equal. Mappings, frames,
+// stacks and threads keep their numbers.
 Profile redact(const Profile& profile, const Redaction& redaction);
 
 }  // namespace tephra::model

@@ -113,7 +113,7 @@ class UnitRanges {
 
   void add_own(Dwarf_Die& root) {
     const Dwarf_Off offset = ::dwarf_dieoffset(&root);
-    const bool says = for_each_range(root, code_, budget_, [&](uint64_t begin, uint64_t end) {
+    const bool says = for_each_range(root, code_, budget_, lists_, [&](uint64_t begin, uint64_t end) {
       ranges.push_back({begin, end, offset});
     });
     if (!says) silent.push_back(offset);
@@ -122,6 +122,7 @@ class UnitRanges {
   Dwarf* dwarf_;
   const LoadedCode& code_;
   ReadingBudget& budget_;
+  RangeLists lists_;
   std::unordered_set<Dwarf_Off> listed_;
 };
 

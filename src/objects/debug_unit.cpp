@@ -142,7 +142,7 @@ void DebugUnit::add_code(Dwarf_Die& entry, uint32_t parent, uint32_t depth) {
   const auto index = static_cast<uint32_t>(tables_.nodes.size());
   const uint32_t call_file = inlined ? file_name(attributes.call_file) : 0;
   tables_.nodes.push_back({function_name(function), parent, call_file, attributes.call_line});
-  for_each_range(entry, code_, budget_, [&](uint64_t begin, uint64_t end) {
+  for_each_range(entry, code_, budget_, lists_, [&](uint64_t begin, uint64_t end) {
     intervals_.push_back({begin, end, index, depth});
   });
   walk(entry, index, depth + 1);

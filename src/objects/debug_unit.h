@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "objects/loaded_code.h"
+#include "objects/range_lists.h"
 #include "objects/reading_budget.h"
 #include "objects/unit_tables.h"
 
@@ -72,6 +73,7 @@ class DebugUnit {
   Dwarf_Die root_{};
   const LoadedCode& code_;
   ReadingBudget& budget_;
+  RangeLists lists_;
   base::Bytes line_section_;
   bool has_scopes_ = true;      // names are qualified: not C
   bool code_in_types_ = false;  // functions with code are inside types, as Rust has them
@@ -91,13 +93,14 @@ class DebugUnit {
 // Calls visit(begin, end) for every range of code of an entry that is loaded, as far as the budget goes. Returns
 // whether it has ranges, loaded or not.
 template <class Visit>
-bool for_each_range(Dwarf_Die& entry, const LoadedCode& code, ReadingBudget& budget, Visit visit) {
+bool for_each_range(Dwarf_Die& entry, const LoadedCode& code, ReadingBudget& budget, RangeLists& lists, Visit visit) {
+  if (budget.is_spent() || !budget.take_ranges(1 + lists.bytes_of(entry))) return false;
   Dwarf_Addr base = 0;
   Dwarf_Addr begin = 0;
   Dwarf_Addr end = 0;
   ptrdiff_t at = 0;
   bool any = false;
-  while (budget.take_range() && (at = ::dwarf_ranges(&entry, at, &base, &begin, &end)) > 0) {
+  while ((at = ::dwarf_ranges(&entry, at, &base, &begin, &end)) > 0) {
     if (begin >= end) continue;
     any = true;
     if (code.may_begin_at(begin)) visit(begin, end);

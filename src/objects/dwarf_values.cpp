@@ -204,10 +204,11 @@ std::string_view DwarfUnitValues::string(const DwarfValue& value) const {
   return offset ? text_at(sections_.str, *offset) : std::string_view();
 }
 
-void DwarfUnitValues::ranges(const DwarfValue& value, Ranges& out) const {
+uint64_t DwarfUnitValues::ranges(const DwarfValue& value, Ranges& out) const {
   if (unit_.version < 5) return old_ranges(bases_.ranges + value.number, out);
   if (value.form != DW_FORM_rnglistx) return new_ranges(value.number, out);
-  if (const auto offset = list_offset(value.number)) new_ranges(*offset, out);
+  const auto offset = list_offset(value.number);
+  return offset ? new_ranges(*offset, out) : 0;
 }
 
 // The offsets of the lists stand behind the header, and count from there.
@@ -217,23 +218,24 @@ std::optional<uint64_t> DwarfUnitValues::list_offset(uint64_t index) const {
   return bases_.rnglists + *offset;
 }
 
-void DwarfUnitValues::old_ranges(uint64_t offset, Ranges& out) const {
+uint64_t DwarfUnitValues::old_ranges(uint64_t offset, Ranges& out) const {
   ByteReader reader(from(sections_.ranges, offset));
   const uint64_t all_ones = unit_.address_size == 8 ? UINT64_MAX : UINT32_MAX;
   uint64_t base = bases_.low_pc;
   for (int i = 0; i < kMostRanges; ++i) {
     const uint64_t begin = read_sized(reader, unit_.address_size);
     const uint64_t end = read_sized(reader, unit_.address_size);
-    if (!reader.ok() || (begin == 0 && end == 0)) return;
+    if (!reader.ok() || (begin == 0 && end == 0)) break;
     if (begin == all_ones) {
       base = end;
     } else if (begin < end) {
       out.emplace_back(base + begin, base + end);
     }
   }
+  return reader.position();
 }
 
-void DwarfUnitValues::new_ranges(uint64_t offset, Ranges& out) const {
+uint64_t DwarfUnitValues::new_ranges(uint64_t offset, Ranges& out) const {
   ByteReader reader(from(sections_.rnglists, offset));
   uint64_t base = bases_.low_pc;
   for (int i = 0; i < kMostRanges && reader.ok(); ++i) {
@@ -267,10 +269,11 @@ void DwarfUnitValues::new_ranges(uint64_t offset, Ranges& out) const {
         end = begin + read_uleb(reader);
         break;
       default:  // the end of the list, or not a list
-        return;
+        return reader.position();
     }
     if (reader.ok() && begin < end) out.emplace_back(begin, end);
   }
+  return reader.position();
 }
 
 }  // namespace tephra::objects

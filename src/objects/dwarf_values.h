@@ -74,13 +74,13 @@ class DwarfUnitValues {
   std::optional<uint64_t> string_offset(const DwarfValue& value) const;
   // The text; empty when there is none.
   std::string_view string(const DwarfValue& value) const;
-  // Appends the ranges of a list.
-  void ranges(const DwarfValue& value, Ranges& ranges) const;
+  // Appends the ranges of a list. How many bytes of lists were read for it.
+  uint64_t ranges(const DwarfValue& value, Ranges& ranges) const;
 
  private:
   std::optional<uint64_t> address_at(uint64_t index) const;
-  void old_ranges(uint64_t offset, Ranges& ranges) const;
-  void new_ranges(uint64_t offset, Ranges& ranges) const;
+  uint64_t old_ranges(uint64_t offset, Ranges& ranges) const;
+  uint64_t new_ranges(uint64_t offset, Ranges& ranges) const;
   std::optional<uint64_t> list_offset(uint64_t index) const;
 
   const DwarfUnitHeader& unit_;

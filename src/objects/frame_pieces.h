@@ -44,6 +44,8 @@ class FramePieces {
   };
 
   explicit FramePieces(const ElfFile& elf);
+  // Of code that is in no file.
+  FramePieces(uint16_t machine, const Code& code) : machine_(machine), code_{code} {}
 
   // Adds what a section describes and no earlier one did.
   void add(const CfiSection& section);

@@ -92,10 +92,16 @@ struct Rows {
   }
 };
 
+// What is asked about code beside its call-frame information.
+struct CodeSource {
+  uint16_t machine = 0;
+  const ElfFile* elf = nullptr;  // null: it is in no file
+};
+
 class RowMaker {
  public:
-  RowMaker(const ElfFile& elf, const FramePieces& pieces, Rows& rows)
-      : elf_(elf), registers_(CfiRegisters::of(elf.machine())), pieces_(pieces), rows_(rows) {}
+  RowMaker(const CodeSource& code, const FramePieces& pieces, Rows& rows)
+      : code_(code), registers_(CfiRegisters::of(code.machine)), pieces_(pieces), rows_(rows) {}
 
   void make(size_t first, size_t last) {
     const auto& pieces = pieces_.pieces();
@@ -135,7 +141,7 @@ class RowMaker {
     };
     const bool whole =
         program.run(function.described, common.common, common.initial, [&](uint64_t address, const CfiState& state) {
-          return put(address, to_frame_rule(state, elf_.machine(), registers_));
+          return put(address, to_frame_rule(state, code_.machine, registers_));
         });
     if (whole) return;
     ++rows_.damaged;
@@ -153,13 +159,14 @@ class RowMaker {
   // Other code, too, calls its frames those of signals; only the kernel's is known to the step.
   bool is_kernel_frame(const CfiFunction& function) const {
     constexpr uint64_t kLongest = 64;
-    const Bytes code = elf_.bytes_at(function.begin);
+    if (code_.elf == nullptr) return false;
+    const Bytes code = code_.elf->bytes_at(function.begin);
     const uint64_t size = std::min<uint64_t>({code.size(), function.end - function.begin, kLongest});
-    elf_.need(code.first(size));
-    return is_signal_return(code.first(size), elf_.machine());
+    code_.elf->need(code.first(size));
+    return is_signal_return(code.first(size), code_.machine);
   }
 
-  const ElfFile& elf_;
+  const CodeSource code_;
   CfiRegisters registers_;
   const FramePieces& pieces_;
   Rows& rows_;
@@ -168,13 +175,13 @@ class RowMaker {
 };
 
 // Threads make the rows of parts; too small ones are not worth a thread.
-std::vector<Rows> make_parts(const ElfFile& elf, const FramePieces& pieces) {
+std::vector<Rows> make_parts(const CodeSource& code, const FramePieces& pieces) {
   constexpr size_t kSmallest = 2048;
   const size_t count = pieces.pieces().size();
   const size_t parts = std::clamp<size_t>(count / kSmallest, 1, size_t{8} * base::worker_count());
   std::vector<Rows> made(parts);
   base::parallel_for(parts, [&](size_t part) {
-    RowMaker(elf, pieces, made[part]).make(count * part / parts, count * (part + 1) / parts);
+    RowMaker(code, pieces, made[part]).make(count * part / parts, count * (part + 1) / parts);
   });
   return made;
 }
@@ -244,15 +251,20 @@ void count_code(const FramePieces& pieces, FrameRows& table) {
   table.damaged += pieces.damaged;
 }
 
-bool has_rules(const ElfFile& elf) {
-  return elf.is_64bit() && (elf.machine() == EM_X86_64 || elf.machine() == EM_AARCH64);
+bool has_rules(uint16_t machine) { return machine == EM_X86_64 || machine == EM_AARCH64; }
+
+void compile(const CodeSource& code, const FramePieces& pieces, FrameRows& table) {
+  const std::vector<Rows> parts = make_parts(code, pieces);
+  for (const Rows& rows : parts) table.damaged += rows.damaged;
+  fill_blocks(place(parts, table), table);
+  count_code(pieces, table);
 }
 
 }  // namespace
 
 FrameRows build_frame_rows(const ElfFile& elf, const ElfFile* debug_file) {
   FrameRows table;
-  if (!has_rules(elf)) return table;
+  if (!elf.is_64bit() || !has_rules(elf.machine())) return table;
   FramePieces pieces(elf);
   pieces.add(eh_frame_of(elf));
   const DebugFrame own_debug_frame(elf);
@@ -260,10 +272,17 @@ FrameRows build_frame_rows(const ElfFile& elf, const ElfFile* debug_file) {
   const auto debug_frame = debug_file == nullptr ? nullptr : std::make_unique<const DebugFrame>(*debug_file);
   if (debug_frame) pieces.add(debug_frame->section());
   add_known_stubs(elf, pieces);
-  const std::vector<Rows> parts = make_parts(elf, pieces);
-  for (const Rows& rows : parts) table.damaged += rows.damaged;
-  fill_blocks(place(parts, table), table);
-  count_code(pieces, table);
+  compile({elf.machine(), &elf}, pieces, table);
+  return table;
+}
+
+FrameRows build_frame_rows(const CodeInMemory& code, const CfiSection& frames) {
+  FrameRows table;
+  if (!has_rules(code.machine)) return table;
+  const uint64_t size = std::min(code.size, UINT64_MAX - code.address);
+  FramePieces pieces(code.machine, {.address = code.address, .offset = 0, .size = size});
+  pieces.add(frames);
+  compile({code.machine}, pieces, table);
   return table;
 }
 

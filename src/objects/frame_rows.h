@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "abi/frame_rules.h"
+#include "objects/cfi_section.h"
 #include "objects/elf_file.h"
 
 namespace tephra::objects {
@@ -26,6 +27,14 @@ struct FrameRows {
 // Compiles .eh_frame, and what only .debug_frame of the file or of `debug_file` (may be null) describes; for x86-64 and
 // ARM64, 64 bit. Any other file has no rows. Large files are compiled by several threads.
 FrameRows build_frame_rows(const ElfFile& elf, const ElfFile* debug_file = nullptr);
+
+// Code in memory that is in no file, and what describes it. Rows are looked up by the distance from `address`.
+struct CodeInMemory {
+  uint16_t machine = 0;
+  uint64_t address = 0;
+  uint64_t size = 0;
+};
+FrameRows build_frame_rows(const CodeInMemory& code, const CfiSection& frames);
 
 // Whether so much code is not described that a debug file is worth looking for.
 bool lacks_call_frames(const FrameRows& rows);

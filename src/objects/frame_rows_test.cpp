@@ -476,6 +476,18 @@ TEST(FrameRows, LastBlockRepeatsTheLastRow) {
   EXPECT_EQ(table.rules[table.blocks[0].rule[63]].cfa, TEPHRA_CFA_NONE);
 }
 
+TEST(FrameRows, OfCodeInMemory) {
+  constexpr uint64_t kMemory = 0x7f0000001000;
+  CfiForTests frames(kMemory + 0x40);
+  frames.common({}).function(kMemory + 8, 0x20, Code{kGoTo | 4, DW_CFA_def_cfa_offset, 16});
+  const CfiSection section(base::as_bytes(frames.bytes()), kMemory + 0x40, CfiSection::Kind::kEhFrame, true);
+  const FrameRows table = build_frame_rows({EM_X86_64, kMemory, 0x30}, section);
+  EXPECT_EQ(rows_of(table, 0), (Rows{{8, kEntryRow}, {12, "sp+16 fp=same ra=cfa-8"}, {0x28, "none"}}));
+  EXPECT_EQ(build_frame_rows({EM_X86_64, kMemory + 0x100, 0x30}, section).rows, 0u) << "it is not there";
+  EXPECT_EQ(build_frame_rows({EM_RISCV, kMemory, 0x30}, section).rows, 0u);
+  EXPECT_EQ(build_frame_rows({EM_X86_64, kMemory, UINT64_MAX}, section).rows, 3u);
+}
+
 TEST(FrameRows, HostileSizeOfWorkStaysLinear) {
   // Every function points to another common entry inside the same long run of bytes.
   std::string section;

@@ -14,14 +14,19 @@ namespace {
 
 constexpr int kListOffset = 12;  // behind the header of the section
 
-// A list of ranges of 32-bit offsets, all of them [1, 2).
-std::string range_lists(size_t count) {
+std::string range_list(const BytesForTests& entry, size_t count) {
   BytesForTests list;
   list.u16(5).u8(8).u8(0).u32(0);
-  for (size_t i = 0; i < count; ++i) list.u8(DW_RLE_offset_pair).u8(1).u8(2);
+  for (size_t i = 0; i < count; ++i) list.text(entry.bytes());
   list.u8(DW_RLE_end_of_list);
   return BytesForTests().u32(list.bytes().size()).text(list.bytes()).bytes();
 }
+
+// A list of ranges of 32-bit offsets, all of them [1, 2).
+std::string range_lists(size_t count) { return range_list(BytesForTests{DW_RLE_offset_pair, 1, 2}, count); }
+
+// A list that tells what its ranges begin from, again and again, and has none.
+std::string base_lists(size_t count) { return range_list(BytesForTests().u8(DW_RLE_base_address).u64(1), count); }
 
 std::string unit(const std::string& entries) {
   BytesForTests content;
@@ -36,7 +41,7 @@ std::string file_of(const std::string& abbreviations, const std::string& info, c
 }
 
 // One unit whose functions all have the same list of ranges; it says nothing of its own code, so it is read at once.
-std::string functions_with_one_list(size_t functions, size_t ranges) {
+std::string functions_with_one_list(size_t functions, const std::string& list) {
   const std::string abbreviations =
       BytesForTests{1, DW_TAG_compile_unit, 1, 0, 0, 2, DW_TAG_subprogram, 0, DW_AT_ranges, DW_FORM_sec_offset, 0, 0, 0}
           .bytes();
@@ -44,16 +49,20 @@ std::string functions_with_one_list(size_t functions, size_t ranges) {
   entries.u8(1);
   for (size_t i = 0; i < functions; ++i) entries.u8(2).u32(kListOffset);
   entries.u8(0);
-  return file_of(abbreviations, unit(entries.bytes()), range_lists(ranges));
+  return file_of(abbreviations, unit(entries.bytes()), list);
+}
+std::string functions_with_one_list(size_t functions, size_t ranges) {
+  return functions_with_one_list(functions, range_lists(ranges));
 }
 
-std::string units_with_one_list(size_t units, size_t ranges) {
+std::string units_with_one_list(size_t units, const std::string& list) {
   const std::string abbreviations =
       BytesForTests{1, DW_TAG_compile_unit, 0, DW_AT_ranges, DW_FORM_sec_offset, 0, 0, 0}.bytes();
   std::string info;
   for (size_t i = 0; i < units; ++i) info += unit(BytesForTests().u8(1).u32(kListOffset).bytes());
-  return file_of(abbreviations, info, range_lists(ranges));
+  return file_of(abbreviations, info, list);
 }
+std::string units_with_one_list(size_t units, size_t ranges) { return units_with_one_list(units, range_lists(ranges)); }
 
 TEST(HostileDebugInfo, FewRangesAreRead) {
   for (const std::string& file : {functions_with_one_list(3, 5), units_with_one_list(3, 5)}) {
@@ -84,6 +93,18 @@ TEST(HostileDebugInfo, ManyUnitsWithOneLongList) {
   const auto info = DebugInfo::open(base::as_bytes(file));
   ASSERT_TRUE(info);
   EXPECT_TRUE(info->is_cut());
+}
+
+// libdw reads such a list to its end before it answers.
+TEST(HostileDebugInfo, ManyEntriesWithOneListOfBaseAddresses) {
+  const std::string list = base_lists(2'000'000);
+  for (const std::string& file : {functions_with_one_list(500'000, list), units_with_one_list(100'000, list)}) {
+    const auto info = DebugInfo::open(base::as_bytes(file));
+    ASSERT_TRUE(info);
+    std::vector<DebugInfo::Level> levels;
+    info->find(1, levels);
+    EXPECT_TRUE(info->is_cut());
+  }
 }
 
 TEST(HostileCallFrames, ManyFunctionsWithOneLongCommonEntry) {

@@ -1,5 +1,7 @@
 #include "objects/jitdump.h"
 
+#include <dwarf.h>
+
 #include <algorithm>
 
 namespace tephra::objects {
@@ -168,6 +170,44 @@ bool JitdumpLines::next(JitdumpLine& line) {
   line.line = swapped_ ? __builtin_bswap32(number) : number;
   line.file = file_;
   return true;
+}
+
+// Writers have the header at the end (V8, CPython, and perf expects it there) or at the beginning (LLVM, and the
+// specification). Some versions of LLVM cut the header, and with it the address, in the middle.
+std::optional<JitdumpFrames> JitdumpFrames::of(const JitdumpRecord& record) {
+  constexpr uint8_t kHeaderVersion = 1;
+  const Bytes all = record.unwinding;
+  const uint64_t header_size = std::min<uint64_t>(record.header_size, all.size());
+  if (header_size == all.size()) return std::nullopt;
+  // .eh_frame begins with the length of an entry, which is a multiple of 4, so that the version tells which it is.
+  const bool header_first = header_size > 0 && static_cast<uint8_t>(all.front()) == kHeaderVersion;
+  const size_t rest = all.size() - header_size;
+  JitdumpFrames frames;
+  frames.eh_frame_ = header_first ? all.last(rest) : all.first(rest);
+  frames.value_ = header_first ? header_size : 0;
+  ByteReader reader(header_first ? all.first(header_size) : all.last(header_size));
+  const bool known_version = reader.u8() == kHeaderVersion;
+  const uint8_t encoding = reader.u8();
+  const bool is_address = encoding == DW_EH_PE_absptr || encoding == DW_EH_PE_udata8 || encoding == DW_EH_PE_sdata8;
+  reader.skip(2);
+  if (!known_version || !is_address || reader.remaining() < 4) return frames;
+  const bool whole = reader.remaining() >= 8;
+  frames.place_ = whole ? Place::kTold : Place::kHalfTold;
+  frames.value_ = whole ? reader.u64() : reader.u32();
+  return frames;
+}
+
+uint64_t JitdumpFrames::address(uint64_t code, uint64_t code_size) const {
+  switch (place_) {
+    case Place::kTold:
+      return value_;
+    case Place::kHalfTold:
+      // The nearest such address: it is within 2 GiB, because it refers to the code by 32 bits.
+      return code + static_cast<uint64_t>(int64_t{static_cast<int32_t>(value_ - code)});
+    case Place::kBehindCode:
+      break;
+  }
+  return (code + code_size + 7) / 8 * 8 + value_;
 }
 
 void append_without_code(const JitdumpRecord& record, bool swapped, std::string& out) {

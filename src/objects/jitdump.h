@@ -40,9 +40,9 @@ struct JitdumpRecord {
   // kDebugInfo: `count` lines, for JitdumpLines
   uint64_t count = 0;
   base::Bytes lines;
-  // kUnwindingInfo: .eh_frame_hdr and .eh_frame, which belong to the next kLoad
+  // kUnwindingInfo: .eh_frame and .eh_frame_hdr, which belong to the next kLoad; for JitdumpFrames
   base::Bytes unwinding;
-  uint64_t header_size = 0;  // of .eh_frame_hdr, at the end of `unwinding`
+  uint64_t header_size = 0;  // of .eh_frame_hdr
   base::Bytes bytes;         // the record itself
 };
 
@@ -88,6 +88,26 @@ class JitdumpLines {
   uint64_t left_;
   bool swapped_;
   std::string_view file_;
+};
+
+// The call-frame information of a kUnwindingInfo record.
+class JitdumpFrames {
+ public:
+  // Nothing where the record describes no frames: a header alone says that code keeps a frame pointer.
+  static std::optional<JitdumpFrames> of(const JitdumpRecord& record);
+
+  base::Bytes eh_frame() const { return eh_frame_; }
+  // Whether it tells where it is, and so can be of several functions.
+  bool is_placed() const { return place_ != Place::kBehindCode; }
+  // Where it is, if it describes code there.
+  uint64_t address(uint64_t code, uint64_t code_size) const;
+
+ private:
+  enum class Place : uint8_t { kBehindCode, kTold, kHalfTold };
+
+  base::Bytes eh_frame_;
+  Place place_ = Place::kBehindCode;
+  uint64_t value_ = 0;  // kTold: the address; kHalfTold: its lower 32 bits; else bytes between the code and it
 };
 
 // Appends a record without the bytes of its code, which are most of a file and say nothing about names. A reader takes

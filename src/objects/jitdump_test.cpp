@@ -124,6 +124,47 @@ TEST(Jitdump, CodeCanBeLeftOut) {
   EXPECT_TRUE(records[2].code.empty());
 }
 
+JitdumpRecord unwinding_of(std::string_view bytes, uint64_t header_size) {
+  JitdumpRecord record;
+  record.kind = JitdumpRecord::Kind::kUnwindingInfo;
+  record.unwinding = base::as_bytes(bytes);
+  record.header_size = header_size;
+  return record;
+}
+
+TEST(JitdumpFramesTest, TheHeaderIsAtEitherEnd) {
+  const auto behind = JitdumpFrames::of(unwinding_of({"\x14 frames\1\x1b\x03\x3b____", 16}, 8));
+  ASSERT_TRUE(behind);
+  EXPECT_EQ(base::as_text(behind->eh_frame()), "\x14 frames");
+  EXPECT_FALSE(behind->is_placed());
+  EXPECT_EQ(behind->address(0x1004, 5), 0x1010u) << "behind the code";
+  const auto before = JitdumpFrames::of(unwinding_of({"\1\x1b\x03\x3b____\x14 frames", 16}, 8));
+  ASSERT_TRUE(before);
+  EXPECT_EQ(base::as_text(before->eh_frame()), "\x14 frames");
+  EXPECT_EQ(before->address(0x1004, 4), 0x1010u) << "behind the code and the header";
+  const auto without = JitdumpFrames::of(unwinding_of("\x14 frames", 0));
+  ASSERT_TRUE(without);
+  EXPECT_EQ(without->address(0x1000, 8), 0x1008u);
+}
+
+TEST(JitdumpFramesTest, TheHeaderMayTellTheAddress) {
+  const auto whole = JitdumpFrames::of(unwinding_of({"\1\x0c\xff\xff\x78\x56\x34\x12\x99\0\0\0\x14 frames", 20}, 12));
+  ASSERT_TRUE(whole);
+  EXPECT_TRUE(whole->is_placed());
+  EXPECT_EQ(whole->address(0x1000, 8), 0x9912345678u);
+  const auto half = JitdumpFrames::of(unwinding_of({"\1\x0c\xff\xff\x78\x56\x34\x12\x14 frames", 16}, 8));
+  ASSERT_TRUE(half);
+  EXPECT_TRUE(half->is_placed());
+  EXPECT_EQ(half->address(0x7f0010000000, 8), 0x7f0012345678u);
+  EXPECT_EQ(half->address(0x7effffff0000, 8), 0x7f0012345678u) << "the nearest";
+}
+
+TEST(JitdumpFramesTest, AHeaderAloneDescribesNothing) {
+  EXPECT_FALSE(JitdumpFrames::of(unwinding_of({"\1\x1b\x03\x3b____", 8}, 8)));
+  EXPECT_FALSE(JitdumpFrames::of(unwinding_of("", 0)));
+  EXPECT_FALSE(JitdumpFrames::of(unwinding_of("abcd", 100)));
+}
+
 // Counts that other readers gave for files of real runtimes.
 TEST(Jitdump, ReadsFilesOfRealRuntimes) {
   const char* given = std::getenv("TEPHRA_FIXTURES");

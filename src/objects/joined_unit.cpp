@@ -274,7 +274,7 @@ class UnitWriter {
         left_out_at = depth;
       }
       if (!copy_attributes(reader, *entry, left_out, is_root)) return false;
-      if (out_.rnglists.size() > unit_.size() * kMostRangeBytes) return false;
+      if (std::max<uint64_t>(out_.rnglists.size(), range_bytes_) > unit_.size() * kMostRangeBytes) return false;
       if (is_root) write_skeleton_attributes();
       is_root = false;
       if (entry->has_children) ++depth;
@@ -313,7 +313,7 @@ class UnitWriter {
       }
       case DW_FORM_sec_offset: {
         DwarfUnitValues::Ranges ranges;
-        values_.ranges(value, ranges);
+        range_bytes_ += values_.ranges(value, ranges);
         return put_ranges(ranges);
       }
       default:
@@ -364,6 +364,7 @@ class UnitWriter {
   DwarfUnitValues values_;
   Bytes unit_;
   uint64_t root_code_ = 0;
+  uint64_t range_bytes_ = 0;                               // of lists that were read
   std::vector<std::pair<uint32_t, uint32_t>> places_;      // of entries and ends of siblings: old and new
   std::vector<std::pair<uint32_t, uint64_t>> references_;  // where, and to which old place
   std::vector<std::pair<uint32_t, uint64_t>> siblings_;    // likewise
@@ -434,7 +435,7 @@ std::optional<SkeletonUnit> SkeletonUnit::read(const DwarfUnitHeader& header, co
   unit.name = values.string(*name);
   if (folder) unit.folder = values.string(*folder);
   if (ranges) {
-    values.ranges(*ranges, unit.ranges);
+    unit.range_bytes = values.ranges(*ranges, unit.ranges);
   } else if (low_pc && high_pc) {
     const bool is_address = high_pc->kind == DwarfClass::kAddress;
     const uint64_t end = is_address ? values.address(*high_pc).value_or(0) : own.low_pc + high_pc->number;

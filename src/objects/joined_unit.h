@@ -19,6 +19,7 @@ struct SkeletonUnit {
   std::optional<uint64_t> line_table;
   DwarfBases bases;  // str_offsets of the skeleton itself
   DwarfUnitValues::Ranges ranges;
+  uint64_t range_bytes = 0;  // of lists that were read for them
 
   // Nothing when the unit is not a skeleton.
   static std::optional<SkeletonUnit> read(const DwarfUnitHeader& header, const DwarfSections& sections,

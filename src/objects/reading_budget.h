@@ -10,15 +10,15 @@ namespace tephra::objects {
 // names, so that a small hostile file could stand for an endless one. Threads may share it.
 class ReadingBudget {
  public:
-  // Every range of code and every row of lines takes bytes of the file, which no other has in a real file. Names are
-  // shared between units.
+  // Every list of ranges of code and every row of lines takes bytes of the file, which no other has in a real file.
+  // Names are shared between units.
   explicit ReadingBudget(uint64_t file_size)
       : ranges_(static_cast<int64_t>(std::clamp(file_size, kLeast, kMost))),
         lines_(static_cast<int64_t>(std::clamp(file_size, kLeast, kMost))),
         text_(static_cast<int64_t>(std::clamp(file_size, kLeast, kMost)) * kUsesOfText) {}
 
-  // False when there are to be no more of them.
-  bool take_range() { return take(ranges_, 1); }
+  // False when there are to be no more of them. Ranges are measured in bytes of their lists.
+  bool take_ranges(uint64_t bytes) { return take(ranges_, bytes); }
   bool take_lines(uint64_t count) { return take(lines_, count); }
   bool take_text(uint64_t bytes) { return take(text_, bytes); }
   // Whether something was left out.

@@ -120,9 +120,10 @@ class Joiner {
     bool package_opened = false;
     for_each_unit(program_.info, [&](const DwarfUnitHeader& header) {
       auto skeleton = SkeletonUnit::read(header, program_, abbreviations_);
-      if (!skeleton || !ids_.insert(skeleton->id).second) return true;
-      if (skeleton->ranges.size() > ranges_left_) return false;
-      ranges_left_ -= skeleton->ranges.size();
+      if (!skeleton) return true;
+      if (skeleton->range_bytes > ranges_left_) return false;
+      ranges_left_ -= skeleton->range_bytes;
+      if (!ids_.insert(skeleton->id).second) return true;
       if (!package_opened) package = open(sources_.package());
       package_opened = true;
       Pair pair{.skeleton = std::move(*skeleton)};
@@ -278,7 +279,7 @@ class Joiner {
   DwarfSections program_;
   DwarfAbbreviationCache abbreviations_;
   std::unordered_set<uint64_t> ids_;
-  uint64_t ranges_left_ = 0;  // that skeletons may have: no more than their sections have bytes
+  uint64_t ranges_left_ = 0;  // bytes of lists that skeletons may have: no more than their sections have
   std::deque<SplitFile> files_;
   std::unordered_map<const std::byte*, const SplitFile*> opened_;
   uint64_t strings_end_ = 0;

@@ -26,9 +26,9 @@ std::string_view machine_of(const Recording& recording, uint64_t register_mask) 
 }
 
 // What an unwinder inside the kernel wrote into the record's header.
-uint8_t told_end(uint16_t misc) {
-  const int end = (misc & TEPHRA_WALK_END_MASK) >> TEPHRA_WALK_END_SHIFT;
-  return static_cast<uint8_t>(end <= TEPHRA_WALK_LAST_END ? end : TEPHRA_WALK_NOT_TOLD);
+WalkEnd told_end(uint16_t misc) {
+  constexpr int kMask = TEPHRA_WALK_END_MASK >> TEPHRA_WALK_END_SHIFT | TEPHRA_WALK_GUESSED;
+  return WalkEnd::of_byte(static_cast<uint64_t>(misc >> TEPHRA_WALK_END_SHIFT & kMask));
 }
 
 bool has_call_branches(const EventLayout& layout) {
@@ -69,12 +69,12 @@ void ChainMaker::begin_user_part(const Sample& sample, const SampleKey& key) {
 
 void ChainMaker::walk(const Sample& sample, const RawStack& raw, SampleKey& key) {
   begin_user_part(sample, key);
-  AddressSpaces::State space = key.user_space;
+  ProcessMemory memory{key.user_space, key.jit};
   if (key.space_before_exec != AddressSpaces::kEmpty &&
-      history_.spaces().find(space, user_ip(sample, raw.register_mask)) == nullptr) {
-    space = key.space_before_exec;
+      history_.spaces().find(memory.space, user_ip(sample, raw.register_mask)) == nullptr) {
+    memory = {.space = key.space_before_exec};
   }
-  key.walk_end = walker_->walk(raw, space, chain_);
+  key.walk_end = walker_->walk(raw, memory, chain_).byte();
   key.ip = 0;
   key.has_callchain = true;
   key.callchain = base::Words(reinterpret_cast<const std::byte*>(chain_.data()), chain_.size());
@@ -111,7 +111,7 @@ void ChainMaker::expect(const Sample& sample) const {
 
 void ChainMaker::make(const Sample& sample, uint64_t position, SampleKey& key) {
   const EventLayout& layout = recording_.events[key.event].layout;
-  key.walk_end = told_end(sample.misc);
+  key.walk_end = told_end(sample.misc).byte();
   key.exact_addresses = 0;
   key.has_callchain = has_addresses(sample.callchain);
   key.has_user_stack = layout.sample_type & PERF_SAMPLE_STACK_USER && !sample.user_registers.empty();
@@ -120,7 +120,8 @@ void ChainMaker::make(const Sample& sample, uint64_t position, SampleKey& key) {
   if (key.has_user_stack) {
     if (!walker_made_ && unwinder_ != nullptr) {
       walker_made_ = true;
-      walker_ = unwinder_->walker(history_.spaces(), so_far_, machine_of(recording_, layout.sample_regs_user));
+      walker_ = unwinder_->walker(history_.spaces(), history_.jit(), so_far_,
+                                  machine_of(recording_, layout.sample_regs_user));
     }
     if (walker_) return walk(sample, raw_stack(sample, position), key);
   } else if (has_call_branches(layout) && sample.branches.size() > 0) {

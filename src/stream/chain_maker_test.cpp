@@ -20,13 +20,15 @@ constexpr uint64_t kX86Mask = 0xff0fff;
 class FixedUnwinder : public Unwinder {
  public:
   std::vector<uint64_t> addresses;
-  tephra_walk_end end = TEPHRA_WALK_OUTERMOST;
+  WalkEnd end = TEPHRA_WALK_OUTERMOST;
   std::string machine;
   RawStack asked;
   std::optional<MappedRange> leaf_range;  // what was mapped at the first address
+  JitCode::View code = 0;                 // what it had generated
   int walkers = 0;
 
-  std::unique_ptr<Walker> walker(const AddressSpaces& spaces, const model::Profile&, std::string_view name) override {
+  std::unique_ptr<Walker> walker(const AddressSpaces& spaces, const JitCode&, const model::Profile&,
+                                 std::string_view name) override {
     machine = name;
     ++walkers;
     if (name != "x86_64" && name != "aarch64") return nullptr;
@@ -37,9 +39,10 @@ class FixedUnwinder : public Unwinder {
   class FixedWalker : public Walker {
    public:
     FixedWalker(FixedUnwinder& owner, const AddressSpaces& spaces) : owner_(owner), spaces_(spaces) {}
-    tephra_walk_end walk(const RawStack& raw, AddressSpaces::State space, std::vector<uint64_t>& out) override {
+    WalkEnd walk(const RawStack& raw, const ProcessMemory& memory, std::vector<uint64_t>& out) override {
       owner_.asked = raw;
-      const MappedRange* range = spaces_.find(space, owner_.addresses.at(0));
+      owner_.code = memory.code;
+      const MappedRange* range = spaces_.find(memory.space, owner_.addresses.at(0));
       if (range != nullptr) owner_.leaf_range = *range;
       out.insert(out.end(), owner_.addresses.begin(), owner_.addresses.end());
       return owner_.end;
@@ -69,12 +72,22 @@ class ChainMakerTest : public testing::Test {
     test_.sample(sample_);
     Recording recording = test_.recording();
     recording.facts.arch = arch_;
+    recording.jit = jit_;
     return build_profile(recording, {.unwinder = &unwinder_});
   }
 
   TestRecording test_;
   TestSample sample_;
+  // A perf map of the process that was read before anything else.
+  static std::shared_ptr<const JitLog> log_of(std::string_view map) {
+    auto log = std::make_shared<JitLog>();
+    log->content = map;
+    log->batches.push_back({.kind = JitBatch::Kind::kPerfMap, .pid = 1, .content = base::as_bytes(log->content)});
+    return log;
+  }
+
   FixedUnwinder unwinder_;
+  std::shared_ptr<const JitLog> jit_;
   std::string arch_ = "x86_64";
 };
 
@@ -115,6 +128,28 @@ TEST_F(ChainMakerTest, AfterAnExecTheOldMemoryIsWalked) {
   EXPECT_EQ(unwinder_.leaf_range->start, 0x5000u);
 }
 
+TEST_F(ChainMakerTest, GeneratedCodeIsThatOfTheMoment) {
+  build();
+  EXPECT_EQ(unwinder_.code, 0u);
+  jit_ = log_of("7000 10 made\n");
+  build();
+  EXPECT_NE(unwinder_.code, 0u);
+}
+
+TEST_F(ChainMakerTest, GeneratedCodeIsNotKnownOfMemoryBeforeAnExec) {
+  test_.comm(3, 1, 1, "b", true);
+  test_.mmap2({.time = 3, .start = 0x9000, .size = 0x1000, .path = "/bin/b"});
+  auto log = std::make_shared<JitLog>(*log_of("7000 10 made\n"));
+  log->batches[0].earliest = log->batches[0].latest = 4;
+  log->batches[0].content = base::as_bytes(log->content);
+  jit_ = log;
+  sample_.misc = PERF_RECORD_MISC_KERNEL;
+  sample_.ip = kKernel;
+  build();
+  EXPECT_EQ(unwinder_.leaf_range->start, 0x5000u);
+  EXPECT_EQ(unwinder_.code, 0u);
+}
+
 TEST_F(ChainMakerTest, MachinesThatCannotBeWalkedAreCounted) {
   arch_ = "s390x";
   EXPECT_EQ(build().quality[model::Reason::stack_copy_not_unwound], 1u);
@@ -143,6 +178,32 @@ TEST_F(ChainMakerTest, WalksOfTheKernelTellTheirEnd) {
   EXPECT_EQ(profile.samples.walk_end, std::vector<uint8_t>{TEPHRA_WALK_NO_RULE});
   EXPECT_EQ(profile.facts.engine, "call-frame tables in the kernel");
   EXPECT_EQ(unwinder_.walkers, 0);
+}
+
+TEST_F(ChainMakerTest, GuessedCallersAreToldByWalksOfBothKinds) {
+  unwinder_.end = {TEPHRA_WALK_OUTERMOST, true};
+  test_.sample(sample_);
+  sample_.registers_abi = PERF_SAMPLE_REGS_ABI_NONE;
+  sample_.stack.clear();
+  sample_.callchain = {kTestUserMarker, 0x5002, 0x5009};
+  constexpr int kGuessed = TEPHRA_WALK_NO_RULE | TEPHRA_WALK_GUESSED;
+  sample_.misc = PERF_RECORD_MISC_USER | kGuessed << TEPHRA_WALK_END_SHIFT;
+  EXPECT_EQ(build().samples.walk_end, (std::vector<uint8_t>{TEPHRA_WALK_OUTERMOST | TEPHRA_WALK_GUESSED, kGuessed}));
+}
+
+// perf's own flags are no part of it, and an end that is not known tells nothing.
+TEST_F(ChainMakerTest, OtherBitsOfTheHeaderTellNoEnd) {
+  sample_.registers_abi = PERF_SAMPLE_REGS_ABI_NONE;
+  sample_.stack.clear();
+  sample_.callchain = {kTestUserMarker, 0x5002, 0x5009};
+  for (const int bits : {PERF_RECORD_MISC_EXACT_IP, 1 << 12, 0xf << TEPHRA_WALK_END_SHIFT,
+                         TEPHRA_WALK_GUESSED << TEPHRA_WALK_END_SHIFT}) {
+    sample_.misc = static_cast<uint16_t>(PERF_RECORD_MISC_USER | bits);
+    test_.sample(sample_);
+  }
+  const auto profile = build_profile(test_.recording(), {});
+  EXPECT_EQ(profile.samples.count, std::vector<uint64_t>{4});
+  EXPECT_EQ(profile.samples.walk_end, std::vector<uint8_t>{TEPHRA_WALK_NOT_TOLD});
 }
 
 // Equal stacks that ended otherwise are not the same.

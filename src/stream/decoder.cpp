@@ -69,6 +69,7 @@ void read_user_stack(ByteReader& reader, Sample& sample) {
   const Bytes copy = reader.bytes(size);
   const uint64_t filled = reader.u64();
   sample.user_stack = copy.first(std::min<size_t>(filled, copy.size()));
+  sample.user_stack_room = copy.size();
   sample.user_stack_full = sample.user_stack.size() == copy.size();
 }
 

@@ -137,7 +137,7 @@ Writer print_chains(const RecordedWalks& walks) {
   uint64_t last = 0;
   for (uint32_t i = 0; i < walks.chain_count(); ++i) {
     const RecordedWalks::Chain chain = walks.chain(i);
-    out.number(chain.end);
+    out.number(chain.end.byte());
     out.number(chain.addresses.size());
     for (const uint64_t address : chain.addresses) {
       out.step(last, address);
@@ -315,9 +315,7 @@ class SectionParser {
     std::vector<uint64_t> addresses;
     uint64_t last = 0;
     for (uint64_t left = reader.count(2); left > 0 && reader.ok(); --left) {
-      // One of a later version tells us nothing.
-      const uint64_t told = reader.number();
-      const auto end = told <= TEPHRA_WALK_LAST_END ? static_cast<tephra_walk_end>(told) : TEPHRA_WALK_NOT_TOLD;
+      const WalkEnd end = WalkEnd::of_byte(reader.number());
       addresses.clear();
       for (uint64_t more = reader.count(1); more > 0 && reader.ok(); --more) {
         last = reader.step(last);

@@ -56,7 +56,7 @@ EmbeddedSection example(uint32_t rows = 3) {
   names.modules.push_back(jit);
   const std::array<uint64_t, 3> chain{0x7fff'1234, 0x5555'0000, 0xffff'ffff'ffff'ff00};
   section.walks.add_chain(chain, TEPHRA_WALK_OUTERMOST);
-  section.walks.add_chain({}, TEPHRA_WALK_NO_FILE);
+  section.walks.add_chain({}, {TEPHRA_WALK_NO_FILE, true});
   section.walks.add_walk(4096, 1);
   section.walks.add_walk(96, 0);
   section.walks.finish();
@@ -89,7 +89,7 @@ TEST(EmbeddedNames, AreReadAsTheyWereWritten) {
               (std::vector<uint64_t>{0x7fff'1234, 0x5555'0000, 0xffff'ffff'ffff'ff00}));
     ASSERT_TRUE(read->walks.find(4096, chain));
     EXPECT_TRUE(chain.addresses.empty());
-    EXPECT_EQ(chain.end, TEPHRA_WALK_NO_FILE);
+    EXPECT_EQ(chain.end, WalkEnd(TEPHRA_WALK_NO_FILE, true));
     EXPECT_FALSE(read->walks.find(97, chain));
   }
 }

@@ -70,6 +70,7 @@ struct Sample {
   uint64_t user_registers_abi = 0;
   base::Bytes user_registers;
   base::Bytes user_stack;        // cut to what the kernel really copied
+  size_t user_stack_room = 0;    // the size of the copy in the record
   bool user_stack_full = false;  // nothing had to be cut: there may be more of the stack
 };
 

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "base/hash.h"
+
 namespace tephra::stream {
 namespace {
 
@@ -15,6 +17,10 @@ auto last_not_after(const std::vector<T>& rows, uint64_t moment, Member member) 
 }
 
 }  // namespace
+
+JitUnwinding JitUnwinding::of(base::Bytes eh_frame, uint64_t address) {
+  return {eh_frame, address, base::hash_bytes(eh_frame, address)};
+}
 
 JitCode::Epoch JitCode::now(int32_t pid) const {
   const auto found = epochs_.find(pid);
@@ -42,9 +48,30 @@ JitCode::Track& JitCode::own_track(int32_t pid, uint64_t moment) {
 }
 
 uint32_t JitCode::add_function(std::string_view name, const std::vector<JitLine>& lines, bool unproven) {
-  functions_.push_back({name, static_cast<uint32_t>(lines_.size()), static_cast<uint32_t>(lines.size()), unproven});
+  functions_.push_back({.name = name,
+                        .first_line = static_cast<uint32_t>(lines_.size()),
+                        .line_count = static_cast<uint32_t>(lines.size()),
+                        .unproven = unproven});
   lines_.insert(lines_.end(), lines.begin(), lines.end());
   return static_cast<uint32_t>(functions_.size() - 1);
+}
+
+uint32_t JitCode::add_unwinding(const JitUnwinding& unwinding) {
+  unwinding_.push_back(unwinding);
+  return static_cast<uint32_t>(unwinding_.size() - 1);
+}
+
+void JitCode::describe(uint32_t function, const Description& description) {
+  descriptions_.push_back(description);
+  functions_[function].description = static_cast<uint32_t>(descriptions_.size());
+}
+
+bool JitCode::same(const Function& a, const Function& b) const {
+  if (a.name != b.name) return false;
+  const Description* of_a = description_of(a);
+  const Description* of_b = description_of(b);
+  if (of_a == nullptr || of_b == nullptr) return of_a == of_b;
+  return of_a->address == of_b->address && unwinding_[of_a->unwinding].hash == unwinding_[of_b->unwinding].hash;
 }
 
 // The functions of a batch share their moments.
@@ -58,8 +85,8 @@ void JitCode::note_change(Track& track, uint64_t moment) {
 void JitCode::load(int32_t pid, Source source, uint64_t start, uint64_t end, uint32_t function, uint64_t earliest,
                    uint64_t latest) {
   Track& track = own_track(pid, earliest);
-  const auto same = [this](uint32_t a, uint32_t b) { return functions_[a].name == functions_[b].name; };
-  if (!track.layers[static_cast<size_t>(source)].load(start, end, function, earliest, latest, same)) return;
+  const auto equal = [this](uint32_t a, uint32_t b) { return same(functions_[a], functions_[b]); };
+  if (!track.layers[static_cast<size_t>(source)].load(start, end, function, earliest, latest, equal)) return;
   for (const uint64_t moment : {earliest, latest}) note_change(track, moment);
 }
 

@@ -6,6 +6,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "base/bytes.h"
 #include "stream/jit_pieces.h"
 
 namespace tephra::stream {
@@ -15,6 +16,15 @@ struct JitLine {
   uint32_t offset = 0;  // from the start of the function
   uint32_t line = 0;
   std::string_view file;
+};
+
+// The call-frame information of generated code: .eh_frame, and where it was.
+struct JitUnwinding {
+  base::Bytes eh_frame;
+  uint64_t address = 0;
+  uint64_t hash = 0;  // of both: equal ones are equal
+
+  static JitUnwinding of(base::Bytes eh_frame, uint64_t address);
 };
 
 // The generated code of all processes over time: which function was at an address at a moment. Built from events in the
@@ -28,7 +38,14 @@ class JitCode {
     std::string_view name;
     uint32_t first_line = 0;
     uint32_t line_count = 0;
-    bool unproven = false;  // told by a file that may be of another process
+    uint32_t description = 0;  // for description_of()
+    bool unproven = false;     // told by a file that may be of another process
+  };
+
+  // How the callers of a function are found.
+  struct Description {
+    uint32_t unwinding = 0;  // for unwinding()
+    uint64_t address = 0;    // where that has the function, which may have been moved since
   };
 
   // The process got new memory.
@@ -37,6 +54,9 @@ class JitCode {
   void fork(int32_t child, int32_t parent, uint64_t moment);
   // `lines` are in the order of their offsets. The number of the function, for load().
   uint32_t add_function(std::string_view name, const std::vector<JitLine>& lines, bool unproven);
+  // The number of the call-frame information, for describe().
+  uint32_t add_unwinding(const JitUnwinding& unwinding);
+  void describe(uint32_t function, const Description& description);
   // A function came to be at [start, end) after `earliest` and before `latest`. The calls of one process and source are
   // in the order of `earliest`.
   void load(int32_t pid, Source source, uint64_t start, uint64_t end, uint32_t function, uint64_t earliest,
@@ -63,6 +83,12 @@ class JitCode {
     bool doubtful = false;               // it was one of several functions; `function` is null
   };
   Found find(View view, uint64_t address) const;
+  bool has_unwinding() const { return !descriptions_.empty(); }
+  // Null where none is known.
+  const Description* description_of(const Function& function) const {
+    return function.description == 0 ? nullptr : &descriptions_[function.description - 1];
+  }
+  const JitUnwinding& unwinding(uint32_t number) const { return unwinding_[number]; }
   // The line at an offset into a function, or null.
   const JitLine* line_at(const Function& function, uint64_t offset) const;
 
@@ -85,12 +111,16 @@ class JitCode {
 
   Track& own_track(int32_t pid, uint64_t moment);
   Epoch now(int32_t pid) const;
+  // Whether it does not matter which of two functions was at an address.
+  bool same(const Function& a, const Function& b) const;
   static void note_change(Track& track, uint64_t moment);
 
   std::vector<Track> tracks_{1};  // 0: none
   std::unordered_map<int32_t, std::vector<Epoch>> epochs_;
   std::vector<Function> functions_;
   std::vector<JitLine> lines_;
+  std::vector<Description> descriptions_;
+  std::vector<JitUnwinding> unwinding_;
 };
 
 }  // namespace tephra::stream

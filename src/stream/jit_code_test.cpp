@@ -1,5 +1,6 @@
 #include "stream/jit_code.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <string>
@@ -147,6 +148,89 @@ TEST(JitCode, LinesAreBelievedWhereNothingSpeaksAgainstThem) {
   EXPECT_EQ(line_at_start(line_record("a.src") + load_record(10, 0x200, 1, "f")), "none");
 }
 
+// Unwinding information that has its header behind it, or, with an address, before it.
+std::string unwinding_record(const std::string& eh_frame, uint64_t address = 0) {
+  std::string header(address == 0 ? "\1\x1b\x03\x3b" : "\1\x0c\xff\xff");
+  const uint64_t pointer = address == 0 ? 0 : address;
+  header.append(reinterpret_cast<const char*>(&pointer), sizeof pointer);
+  std::string out;
+  const auto put = [&](auto value) { out.append(reinterpret_cast<const char*>(&value), sizeof value); };
+  const uint64_t size = eh_frame.size() + header.size();
+  put(uint32_t{4});
+  put(static_cast<uint32_t>(16 + 24 + size));
+  for (const uint64_t value : {uint64_t{1}, size, uint64_t{header.size()}, uint64_t{0}}) put(value);
+  return out + (address == 0 ? eh_frame + header : header + eh_frame);
+}
+
+// "eh_frame at its address, of a function at its", or nothing.
+std::string unwinding_at(const JitCode& code, uint64_t moment, uint64_t address) {
+  const auto found = code.find(code.view(1, moment).value, address);
+  const auto* description = found.function == nullptr ? nullptr : code.description_of(*found.function);
+  if (description == nullptr) return "";
+  const JitUnwinding& unwinding = code.unwinding(description->unwinding);
+  return fmt::format("{} at {:x}, of {:x}", base::as_text(unwinding.eh_frame), unwinding.address, description->address);
+}
+
+JitCode code_of(const std::string& records, model::Quality& quality, uint64_t most_rows = UINT64_MAX) {
+  JitCode code;
+  JitBatch batch{.kind = JitBatch::Kind::kJitdump, .pid = 1};
+  batch.content = base::as_bytes(records);
+  for (const JitChange& change : read_jit_batches(std::span(&batch, 1), true, code, quality, most_rows)) {
+    change.apply(code);
+  }
+  code.seal();
+  return code;
+}
+
+TEST(JitUnwinding, BelongsToTheNextFunctionAndMovesWithIt) {
+  model::Quality quality;
+  const std::string records = unwinding_record("frames a") + load_record(10, 0x104, 1, "a") +
+                              load_record(10, 0x204, 2, "b") + move_record(20, 0x104, 0x304, 1);
+  const JitCode code = code_of(records, quality);
+  EXPECT_EQ(unwinding_at(code, 15, 0x104), "frames a at 118, of 104") << "behind the code, at a multiple of 8";
+  EXPECT_EQ(unwinding_at(code, 15, 0x204), "");
+  EXPECT_EQ(unwinding_at(code, 25, 0x304), "frames a at 118, of 104");
+  EXPECT_EQ(quality[model::Reason::malformed_records], 0u);
+}
+
+TEST(JitUnwinding, WithAnAddressItIsOfAllThatFollow) {
+  model::Quality quality;
+  const std::string records = unwinding_record("frames ab", 0x5000) + load_record(10, 0x100, 1, "a") +
+                              load_record(10, 0x200, 2, "b") + unwinding_record("frames c") +
+                              load_record(10, 0x300, 3, "c") + load_record(10, 0x400, 4, "d");
+  const JitCode code = code_of(records, quality);
+  EXPECT_EQ(unwinding_at(code, 15, 0x100), "frames ab at 5000, of 100");
+  EXPECT_EQ(unwinding_at(code, 15, 0x200), "frames ab at 5000, of 200");
+  EXPECT_EQ(unwinding_at(code, 15, 0x300), "frames c at 310, of 300");
+  EXPECT_EQ(unwinding_at(code, 15, 0x400), "");
+}
+
+// The same name again at the same place is another function if its frames are others.
+TEST(JitUnwinding, IsThatOfTheMoment) {
+  model::Quality quality;
+  const std::string load_first = load_record(10, 0x100, 1, "f");
+  const std::string records = unwinding_record("one") + load_first + unwinding_record("two") +
+                              load_record(20, 0x100, 2, "f") + unwinding_record("two") + load_record(30, 0x100, 3, "f");
+  const JitCode code = code_of(records, quality);
+  EXPECT_EQ(unwinding_at(code, 15, 0x104), "one at 110, of 100");
+  EXPECT_EQ(unwinding_at(code, 20, 0x104), "two at 110, of 100");
+  EXPECT_EQ(code.view(1, 20).value, code.view(1, 40).value) << "the same again is no change";
+}
+
+TEST(JitUnwinding, TooMuchIsLeftOutAndCountedAndNamesAreNot) {
+  model::Quality quality;
+  const std::string records = unwinding_record(std::string((1 << 20) + 1, 'x')) + load_record(10, 0x100, 1, "a") +
+                              unwinding_record("b") + load_record(10, 0x200, 2, "b") +
+                              unwinding_record(std::string(640, 'x')) + load_record(10, 0x300, 3, "c");
+  const JitCode code = code_of(records, quality, 10);
+  EXPECT_EQ(unwinding_at(code, 15, 0x100), "");
+  EXPECT_EQ(unwinding_at(code, 15, 0x200), "b at 210, of 200");
+  EXPECT_EQ(unwinding_at(code, 15, 0x300), "") << "of 20 rows";
+  EXPECT_EQ(name_at(code, 1, 15, 0x100), "a");
+  EXPECT_EQ(name_at(code, 1, 15, 0x300), "c");
+  EXPECT_EQ(quality[model::Reason::malformed_records], 2u);
+}
+
 TEST(JitCode, TimesOfAnotherClockLeaveDoubtAboutWhatWasUsedTwice) {
   JitCode code;
   model::Quality quality;
@@ -175,6 +259,8 @@ TEST(JitLog, WhatWasLeftOutIsCounted) {
   JitLogWriter writer;
   ASSERT_TRUE(writer.add(map_batch("100 10 a\n", 3, 4)));
   ASSERT_TRUE(writer.add({.kind = JitBatch::Kind::kLeftOut, .pid = 1}));
+  ASSERT_TRUE(writer.add({.kind = JitBatch::Kind::kNotWatched, .pid = 2}));
+  ASSERT_TRUE(writer.add({.kind = JitBatch::Kind::kNotWatched, .pid = 3}));
   const auto section = writer.section();
   ASSERT_TRUE(section);
   const JitLog log = read_jit_log(base::as_bytes(*section));
@@ -182,6 +268,7 @@ TEST(JitLog, WhatWasLeftOutIsCounted) {
   model::Quality quality;
   EXPECT_EQ(read_jit_batches(log.batches, true, code, quality).size(), 1u);
   EXPECT_EQ(quality[model::Reason::jit_names_left_out], 1u);
+  EXPECT_EQ(quality[model::Reason::jit_processes_left_out], 2u);
 }
 
 std::vector<JitChange> changes_of(const std::vector<JitBatch>& batches, model::Quality& quality, uint64_t most_rows) {

@@ -47,7 +47,8 @@ uint32_t flags_of(const JitBatch& batch) {
 bool is_known(uint32_t kind) {
   return kind == static_cast<uint32_t>(JitBatch::Kind::kPerfMap) ||
          kind == static_cast<uint32_t>(JitBatch::Kind::kJitdump) ||
-         kind == static_cast<uint32_t>(JitBatch::Kind::kLeftOut);
+         kind == static_cast<uint32_t>(JitBatch::Kind::kLeftOut) ||
+         kind == static_cast<uint32_t>(JitBatch::Kind::kNotWatched);
 }
 
 }  // namespace

@@ -13,9 +13,10 @@ namespace tephra::stream {
 // What was read at one time from a file in which a process names the code that it generates.
 struct JitBatch {
   enum class Kind : uint32_t {
-    kPerfMap = 1,  // whole lines of a perf-PID.map
-    kJitdump = 2,  // records of a jitdump, without its header, in the byte order `swapped` says
-    kLeftOut = 3,  // nothing: the file goes on where it was not read
+    kPerfMap = 1,     // whole lines of a perf-PID.map
+    kJitdump = 2,     // records of a jitdump, without its header, in the byte order `swapped` says
+    kLeftOut = 3,     // nothing: the file goes on where it was not read
+    kNotWatched = 4,  // nothing: the process generates code, and there were too many to look for its files
   };
   Kind kind = Kind::kPerfMap;
   int32_t pid = 0;           // as the recording's records have it

@@ -48,8 +48,8 @@ class JitPieceIndex {
 // takes.
 class JitLayer {
  public:
-  // `function` came to be at [start, end) after `earliest` and before `latest`. `same(a, b)`: whether two functions
-  // have one name, so that it does not matter which of them it was. Returns whether anything has changed.
+  // `function` came to be at [start, end) after `earliest` and before `latest`. `same(a, b)`: whether it
+  // does not matter which of two functions it was. Returns whether anything has changed.
   template <class Same>
   bool load(uint64_t start, uint64_t end, uint32_t function, uint64_t earliest, uint64_t latest, Same same);
   // What began at `start` is there no more.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <unordered_map>
 
 #include "objects/jitdump.h"
@@ -15,6 +16,12 @@ using Kind = objects::JitdumpRecord::Kind;
 // Writers give line addresses as they will be in the file that `perf inject` makes of a function, where the code stands
 // behind an ELF header of this size. V8 and LLVM do, Java's agent does not.
 constexpr uint64_t kElfHeader = 0x40;
+
+// A function's call-frame information has some hundred bytes, that of all that LLVM links together some hundred
+// thousand.
+constexpr size_t kMaxUnwinding = 1 << 20;
+// How many bytes of it count as one of the rows that may be read.
+constexpr size_t kUnwindingBytesOfRow = 32;
 
 bool is_plain_text(std::string_view text) {
   return std::none_of(text.begin(), text.end(), [](unsigned char c) { return c < 0x20 || c == 0x7f || c >= 0xf8; });
@@ -65,6 +72,8 @@ struct Dump {
   bool lines_behind_header = true;  // as kElfHeader says; true until a line says otherwise
   std::vector<JitLine> lines;       // for the next load
   uint64_t lines_address = 0;
+  std::optional<objects::JitdumpFrames> frames;  // for the next load, and those behind it if it is placed
+  std::optional<uint32_t> unwinding;             // its number, once it is used
   struct Code {
     uint32_t function = 0;
     uint64_t address = 0;
@@ -92,6 +101,8 @@ class BatchReader {
   void read(const JitBatch& batch) {
     if (batch.kind == JitBatch::Kind::kLeftOut) {
       ++quality_[model::Reason::jit_names_left_out];
+    } else if (batch.kind == JitBatch::Kind::kNotWatched) {
+      ++quality_[model::Reason::jit_processes_left_out];
     } else if (rows_left_ == 0) {
       ++quality_[model::Reason::malformed_records];
     } else if (batch.kind == JitBatch::Kind::kPerfMap) {
@@ -147,6 +158,7 @@ class BatchReader {
     objects::JitdumpRecord record;
     while (reader.next(record) && allow(1)) {
       if (record.kind == Kind::kDebugInfo) read_lines(record, batch.swapped, dump);
+      if (record.kind == Kind::kUnwindingInfo) read_unwinding(record, batch.swapped, dump);
       if (record.kind == Kind::kLoad) load(batch, record, dump);
       if (record.kind == Kind::kMove) move(batch, record, dump);
     }
@@ -166,16 +178,49 @@ class BatchReader {
                      [](const JitLine& a, const JitLine& b) { return a.offset < b.offset; });
   }
 
+  // A file in the other byte order is of a machine whose stacks cannot be walked.
+  void read_unwinding(const objects::JitdumpRecord& record, bool swapped, Dump& dump) {
+    dump.frames = swapped ? std::nullopt : objects::JitdumpFrames::of(record);
+    dump.unwinding.reset();
+    if (!dump.frames) return;
+    const size_t size = dump.frames->eh_frame().size();
+    const size_t rows = size / kUnwindingBytesOfRow;
+    if (size <= kMaxUnwinding && rows <= rows_left_) {
+      rows_left_ -= rows;
+      return;
+    }
+    ++quality_[model::Reason::malformed_records];
+    dump.frames.reset();
+  }
+
+  // What tells its place is of all functions that were made together, and written once; else of one function alone.
+  void describe(uint32_t function, const objects::JitdumpRecord& record, Dump& dump) {
+    if (!dump.frames) return;
+    if (!dump.unwinding) {
+      const uint64_t address = dump.frames->address(record.address, record.size);
+      dump.unwinding = code_.add_unwinding(JitUnwinding::of(dump.frames->eh_frame(), address));
+    }
+    code_.describe(function, {.unwinding = *dump.unwinding, .address = record.address});
+  }
+
   void load(const JitBatch& batch, const objects::JitdumpRecord& record, Dump& dump) {
     std::vector<JitLine> lines = std::exchange(dump.lines, {});
     doubt_lines(record.name, lines);
     const uint64_t end = record.address + record.size;
-    if (end <= record.address || record.name.empty()) return;
+    if (end <= record.address || record.name.empty()) return forget_unwinding(dump);
     const bool own_lines = dump.lines_address == record.address;
     const uint32_t function =
         code_.add_function(record.name, own_lines ? lines : std::vector<JitLine>{}, batch.unproven);
+    describe(function, record, dump);
+    forget_unwinding(dump);
     dump.code[record.index] = {function, record.address};
     add(batch, record, {.function = function, .start = record.address, .end = end});
+  }
+
+  static void forget_unwinding(Dump& dump) {
+    if (!dump.frames || dump.frames->is_placed()) return;
+    dump.frames.reset();
+    dump.unwinding.reset();
   }
 
   void move(const JitBatch& batch, const objects::JitdumpRecord& record, Dump& dump) {

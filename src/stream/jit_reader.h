@@ -26,7 +26,8 @@ struct JitChange {
 
 // Reads batches, whose times are moments of the recording. `jitdump_clock`: so are those in jitdumps. Adds their
 // functions to `code` and returns the changes in the order of time. What cannot be read is counted in `quality`: lines
-// and records that are none, and batches behind more than `most_rows` functions and lines.
+// and records that are none, batches behind more than `most_rows` functions and lines, and call-frame information that
+// is too much.
 std::vector<JitChange> read_jit_batches(std::span<const JitBatch> batches, bool jitdump_clock, JitCode& code,
                                         model::Quality& quality, uint64_t most_rows = UINT64_MAX);
 

@@ -400,6 +400,7 @@ void write_every(const Job& job, model::ProfileAssembler& assembler, ReadCounts&
 
 void add_costs(const RecorderFacts& recorder, model::RecordingFacts& facts) {
   facts.recorder_cpu_seconds = recorder.recorder_cpu_seconds;
+  if (recorder.copy_sizes) facts.copy_sizes = parse_copy_sizes(*recorder.copy_sizes);
   if (recorder.steal_seconds && recorder.cpu_seconds_total && *recorder.cpu_seconds_total > 0) {
     facts.steal_share = std::clamp(*recorder.steal_seconds / *recorder.cpu_seconds_total, 0.0, 1.0);
   }

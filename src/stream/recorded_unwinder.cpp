@@ -11,13 +11,13 @@ class RecordedWalker final : public Unwinder::Walker {
  public:
   RecordedWalker(const RecordedWalks& walks, std::unique_ptr<Walker> inner) : walks_(walks), inner_(std::move(inner)) {}
 
-  tephra_walk_end walk(const RawStack& raw, AddressSpaces::State space, std::vector<uint64_t>& addresses) override {
+  WalkEnd walk(const RawStack& raw, const ProcessMemory& memory, std::vector<uint64_t>& addresses) override {
     RecordedWalks::Chain chain;
     const bool known = walks_.find(raw.position, chain);
     // A file that the recorder could not have may be at hand here.
-    if (inner_ && (!known || chain.end == TEPHRA_WALK_NO_FILE)) {
+    if (inner_ && (!known || chain.end.how == TEPHRA_WALK_NO_FILE)) {
       const size_t before = addresses.size();
-      const tephra_walk_end end = inner_->walk(raw, space, addresses);
+      const WalkEnd end = inner_->walk(raw, memory, addresses);
       if (!known || addresses.size() - before > chain.addresses.size()) return end;
       addresses.resize(before);
     }
@@ -33,9 +33,9 @@ class RecordedWalker final : public Unwinder::Walker {
 
 }  // namespace
 
-std::unique_ptr<Unwinder::Walker> RecordedUnwinder::walker(const AddressSpaces& spaces, const model::Profile& so_far,
-                                                           std::string_view machine) {
-  return std::make_unique<RecordedWalker>(walks_, inner_ ? inner_->walker(spaces, so_far, machine) : nullptr);
+std::unique_ptr<Unwinder::Walker> RecordedUnwinder::walker(const AddressSpaces& spaces, const JitCode& code,
+                                                           const model::Profile& so_far, std::string_view machine) {
+  return std::make_unique<RecordedWalker>(walks_, inner_ ? inner_->walker(spaces, code, so_far, machine) : nullptr);
 }
 
 // Keeps what it walked to itself until it is destroyed, so that threads do not wait for each other.
@@ -50,9 +50,9 @@ class WalkKeeper::KeepingWalker final : public Unwinder::Walker {
     }
   }
 
-  tephra_walk_end walk(const RawStack& raw, AddressSpaces::State space, std::vector<uint64_t>& addresses) override {
+  WalkEnd walk(const RawStack& raw, const ProcessMemory& memory, std::vector<uint64_t>& addresses) override {
     const size_t before = addresses.size();
-    const tephra_walk_end end = inner_->walk(raw, space, addresses);
+    const WalkEnd end = inner_->walk(raw, memory, addresses);
     kept_.push_back({raw.position, addresses_.size(), addresses.size() - before, end});
     addresses_.insert(addresses_.end(), addresses.begin() + static_cast<ptrdiff_t>(before), addresses.end());
     return end;
@@ -63,7 +63,7 @@ class WalkKeeper::KeepingWalker final : public Unwinder::Walker {
     uint64_t position;
     size_t first;
     size_t count;
-    tephra_walk_end end;
+    WalkEnd end;
   };
 
   WalkKeeper& keeper_;
@@ -72,15 +72,15 @@ class WalkKeeper::KeepingWalker final : public Unwinder::Walker {
   std::vector<uint64_t> addresses_;
 };
 
-std::unique_ptr<Unwinder::Walker> WalkKeeper::walker(const AddressSpaces& spaces, const model::Profile& so_far,
-                                                     std::string_view machine) {
-  auto inner = inner_.walker(spaces, so_far, machine);
+std::unique_ptr<Unwinder::Walker> WalkKeeper::walker(const AddressSpaces& spaces, const JitCode& code,
+                                                     const model::Profile& so_far, std::string_view machine) {
+  auto inner = inner_.walker(spaces, code, so_far, machine);
   if (!inner) return nullptr;
   return std::make_unique<KeepingWalker>(*this, std::move(inner));
 }
 
-uint32_t WalkKeeper::add_chain(std::span<const uint64_t> addresses, tephra_walk_end end) {
-  const uint64_t hash = base::hash_bytes(std::as_bytes(addresses), static_cast<uint64_t>(end));
+uint32_t WalkKeeper::add_chain(std::span<const uint64_t> addresses, WalkEnd end) {
+  const uint64_t hash = base::hash_bytes(std::as_bytes(addresses), end.byte());
   const auto [begin, stop] = chains_.equal_range(hash);
   for (auto at = begin; at != stop; ++at) {
     const RecordedWalks::Chain known = walks_.chain(at->second);

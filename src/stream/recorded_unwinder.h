@@ -16,7 +16,7 @@ class RecordedUnwinder final : public Unwinder {
   // Both must outlive it; `inner` may be null.
   RecordedUnwinder(const RecordedWalks& walks, Unwinder* inner) : walks_(walks), inner_(inner) {}
 
-  std::unique_ptr<Walker> walker(const AddressSpaces& spaces, const model::Profile& so_far,
+  std::unique_ptr<Walker> walker(const AddressSpaces& spaces, const JitCode& code, const model::Profile& so_far,
                                  std::string_view machine) override;
 
  private:
@@ -29,7 +29,7 @@ class WalkKeeper final : public Unwinder {
  public:
   explicit WalkKeeper(Unwinder& inner) : inner_(inner) {}
 
-  std::unique_ptr<Walker> walker(const AddressSpaces& spaces, const model::Profile& so_far,
+  std::unique_ptr<Walker> walker(const AddressSpaces& spaces, const JitCode& code, const model::Profile& so_far,
                                  std::string_view machine) override;
   // What was walked by walkers that are gone.
   RecordedWalks take() &&;
@@ -37,7 +37,7 @@ class WalkKeeper final : public Unwinder {
  private:
   class KeepingWalker;
   // The number of a chain, which is stored once.
-  uint32_t add_chain(std::span<const uint64_t> addresses, tephra_walk_end end);
+  uint32_t add_chain(std::span<const uint64_t> addresses, WalkEnd end);
 
   Unwinder& inner_;
   std::mutex mutex_;

@@ -10,8 +10,9 @@ namespace {
 // Walks to the addresses that it was given, whatever the stack.
 class FixedUnwinder final : public Unwinder {
  public:
-  FixedUnwinder(std::vector<uint64_t> addresses, tephra_walk_end end) : addresses_(std::move(addresses)), end_(end) {}
-  std::unique_ptr<Walker> walker(const AddressSpaces&, const model::Profile&, std::string_view) override {
+  FixedUnwinder(std::vector<uint64_t> addresses, WalkEnd end) : addresses_(std::move(addresses)), end_(end) {}
+  std::unique_ptr<Walker> walker(const AddressSpaces&, const JitCode&, const model::Profile&,
+                                 std::string_view) override {
     return std::make_unique<FixedWalker>(*this);
   }
 
@@ -19,7 +20,7 @@ class FixedUnwinder final : public Unwinder {
   class FixedWalker final : public Walker {
    public:
     explicit FixedWalker(const FixedUnwinder& all) : all_(all) {}
-    tephra_walk_end walk(const RawStack&, AddressSpaces::State, std::vector<uint64_t>& addresses) override {
+    WalkEnd walk(const RawStack&, const ProcessMemory&, std::vector<uint64_t>& addresses) override {
       addresses.insert(addresses.end(), all_.addresses_.begin(), all_.addresses_.end());
       return all_.end_;
     }
@@ -28,23 +29,24 @@ class FixedUnwinder final : public Unwinder {
     const FixedUnwinder& all_;
   };
   std::vector<uint64_t> addresses_;
-  tephra_walk_end end_;
+  WalkEnd end_;
 };
 
 struct RecordedUnwinderTest : testing::Test {
-  std::vector<uint64_t> walk(Unwinder& unwinder, uint64_t position, tephra_walk_end& end) {
+  std::vector<uint64_t> walk(Unwinder& unwinder, uint64_t position, WalkEnd& end) {
     std::vector<uint64_t> addresses{1, 2};  // the kernel's part
-    end = unwinder.walker(spaces_, profile_, "x86_64")->walk({.position = position}, 0, addresses);
+    end = unwinder.walker(spaces_, code_, profile_, "x86_64")->walk({.position = position}, {}, addresses);
     return addresses;
   }
   AddressSpaces spaces_;
+  JitCode code_;
   model::Profile profile_;
 };
 
 TEST_F(RecordedUnwinderTest, WhatWasKeptIsToldAgain) {
   FixedUnwinder inner({10, 20, 30}, TEPHRA_WALK_OUTERMOST);
   WalkKeeper keeper(inner);
-  tephra_walk_end end{};
+  WalkEnd end;
   EXPECT_EQ(walk(keeper, 64, end), (std::vector<uint64_t>{1, 2, 10, 20, 30}));
   walk(keeper, 128, end);
   const RecordedWalks walks = std::move(keeper).take();
@@ -58,13 +60,27 @@ TEST_F(RecordedUnwinderTest, WhatWasKeptIsToldAgain) {
   EXPECT_EQ(end, TEPHRA_WALK_NOT_TOLD);
 }
 
+TEST_F(RecordedUnwinderTest, AGuessedCallerIsKeptAsSuch) {
+  FixedUnwinder inner({10, 20}, {TEPHRA_WALK_OUTERMOST, true});
+  FixedUnwinder sure({10, 20}, TEPHRA_WALK_OUTERMOST);
+  RecordedWalks walks;
+  WalkEnd end;
+  WalkKeeper keeper(inner);
+  walk(keeper, 64, end);
+  EXPECT_TRUE(end.caller_guessed);
+  walks = std::move(keeper).take();
+  RecordedUnwinder recorded(walks, &sure);
+  walk(recorded, 64, end);
+  EXPECT_EQ(end, WalkEnd(TEPHRA_WALK_OUTERMOST, true));
+}
+
 TEST_F(RecordedUnwinderTest, WhatWasNotKeptIsWalked) {
   RecordedWalks walks;
   walks.add_walk(8, walks.add_chain(std::array<uint64_t, 1>{5}, TEPHRA_WALK_DEPTH));
   walks.finish();
   FixedUnwinder inner({10}, TEPHRA_WALK_OUTERMOST);
   RecordedUnwinder recorded(walks, &inner);
-  tephra_walk_end end{};
+  WalkEnd end;
   EXPECT_EQ(walk(recorded, 8, end), (std::vector<uint64_t>{1, 2, 5}));
   EXPECT_EQ(end, TEPHRA_WALK_DEPTH);
   EXPECT_EQ(walk(recorded, 16, end), (std::vector<uint64_t>{1, 2, 10}));
@@ -76,7 +92,7 @@ TEST_F(RecordedUnwinderTest, AFileThatTheRecorderMissedMayBeHere) {
   walks.finish();
   FixedUnwinder longer({5, 6, 7}, TEPHRA_WALK_OUTERMOST);
   FixedUnwinder shorter({5}, TEPHRA_WALK_NO_FILE);
-  tephra_walk_end end{};
+  WalkEnd end;
   RecordedUnwinder with_longer(walks, &longer);
   EXPECT_EQ(walk(with_longer, 8, end), (std::vector<uint64_t>{1, 2, 5, 6, 7}));
   EXPECT_EQ(end, TEPHRA_WALK_OUTERMOST);

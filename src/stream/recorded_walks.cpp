@@ -4,10 +4,10 @@
 
 namespace tephra::stream {
 
-uint32_t RecordedWalks::add_chain(std::span<const uint64_t> addresses, tephra_walk_end end) {
+uint32_t RecordedWalks::add_chain(std::span<const uint64_t> addresses, WalkEnd end) {
   addresses_.insert(addresses_.end(), addresses.begin(), addresses.end());
   firsts_.push_back(addresses_.size());
-  ends_.push_back(static_cast<uint8_t>(end));
+  ends_.push_back(end.byte());
   return static_cast<uint32_t>(ends_.size() - 1);
 }
 
@@ -19,8 +19,7 @@ void RecordedWalks::finish() {
 
 RecordedWalks::Chain RecordedWalks::chain(uint32_t number) const {
   const std::span all(addresses_);
-  return {all.subspan(firsts_[number], firsts_[number + 1] - firsts_[number]),
-          static_cast<tephra_walk_end>(ends_[number])};
+  return {all.subspan(firsts_[number], firsts_[number + 1] - firsts_[number]), WalkEnd::of_byte(ends_[number])};
 }
 
 bool RecordedWalks::find(uint64_t position, Chain& chain) const {

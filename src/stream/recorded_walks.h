@@ -4,7 +4,7 @@
 #include <span>
 #include <vector>
 
-#include "abi/walk_end.h"
+#include "stream/walk_end.h"
 
 namespace tephra::stream {
 
@@ -15,7 +15,7 @@ class RecordedWalks {
  public:
   struct Chain {
     std::span<const uint64_t> addresses;  // leaf first
-    tephra_walk_end end = TEPHRA_WALK_NOT_TOLD;
+    WalkEnd end;
   };
   struct Walk {
     uint64_t position = 0;
@@ -24,7 +24,7 @@ class RecordedWalks {
   };
 
   // Adds a chain; its number.
-  uint32_t add_chain(std::span<const uint64_t> addresses, tephra_walk_end end);
+  uint32_t add_chain(std::span<const uint64_t> addresses, WalkEnd end);
   // `chain` is a number that add_chain gave.
   void add_walk(uint64_t position, uint32_t chain) { walks_.push_back({position, chain}); }
   // Sorts the walks; to be called before find. Of two walks at one position one stays.

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 
@@ -43,7 +44,8 @@ bool visit_known(Facts& facts, const Visit& visit) {
          visit("late_writes", facts.late_writes) || visit("counters_run_on", facts.counters_run_on) ||
          visit("engine", facts.engine) || visit("stacks_walked", facts.stacks_walked) ||
          visit("stacks_copied", facts.stacks_copied) || visit("stacks_lost", facts.stacks_lost) ||
-         visit("table_bytes", facts.table_bytes) || visit("tables_refused", facts.tables_refused);
+         visit("table_bytes", facts.table_bytes) || visit("tables_refused", facts.tables_refused) ||
+         visit("copy_sizes", facts.copy_sizes);
 }
 
 std::string escaped(std::string_view text) {
@@ -93,6 +95,33 @@ std::string print_facts(const RecorderFacts& facts) {
   });
   for (const auto& [key, value] : facts.others) out += fmt::format("{}={}\n", key, escaped(value));
   return out;
+}
+
+std::string print_copy_sizes(const std::vector<model::CopySize>& sizes) {
+  std::string text;
+  for (const model::CopySize& size : sizes) {
+    text += fmt::format("{}{}:{}:{}", text.empty() ? "" : ",", size.bytes, size.samples, size.cut);
+  }
+  return text;
+}
+
+std::vector<model::CopySize> parse_copy_sizes(std::string_view text) {
+  std::vector<model::CopySize> sizes;
+  while (!text.empty() && sizes.size() < kMaxOthers) {
+    const std::string_view entry = text.substr(0, text.find(','));
+    text.remove_prefix(std::min(text.size(), entry.size() + 1));
+    const size_t first = entry.find(':');
+    const size_t second = first == std::string_view::npos ? first : entry.find(':', first + 1);
+    std::optional<uint32_t> bytes;
+    std::optional<uint64_t> samples;
+    std::optional<uint64_t> cut;
+    if (second == std::string_view::npos || !parse(entry.substr(0, first), bytes) ||
+        !parse(entry.substr(first + 1, second - first - 1), samples) || !parse(entry.substr(second + 1), cut)) {
+      break;
+    }
+    sizes.push_back({*bytes, *samples, *cut});
+  }
+  return sizes;
 }
 
 RecorderFacts parse_facts(std::string_view text) {

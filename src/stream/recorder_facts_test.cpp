@@ -14,6 +14,7 @@ TEST(RecorderFacts, ComeBackAsTheyWere) {
   facts.cpu_seconds_total = 1e-9;
   facts.lost_ring_full = 0;
   facts.late_writes = 3;
+  facts.copy_sizes = "16384:900:31,36864:5120:4";
   facts.engine = "frame pointers\nand C:\\back=slash\\n";
   facts.stacks_walked = 12;
   facts.stacks_copied = 1;
@@ -52,6 +53,23 @@ TEST(RecorderFacts, StrangeKeysAreBounded) {
   std::string text;
   for (int i = 0; i < 5000; ++i) text += "key" + std::to_string(i) + "=x\n";
   EXPECT_EQ(parse_facts(text).others.size(), 1000u);
+}
+
+TEST(RecorderFacts, SizesOfCopiesAreReadAsTheyWereWritten) {
+  const std::vector<model::CopySize> sizes{{16384, 900, 31}, {36864, 5120, 4}};
+  EXPECT_EQ(print_copy_sizes(sizes), "16384:900:31,36864:5120:4");
+  EXPECT_EQ(parse_copy_sizes(print_copy_sizes(sizes)), sizes);
+  EXPECT_EQ(print_copy_sizes({}), "");
+  EXPECT_EQ(parse_copy_sizes(""), std::vector<model::CopySize>{});
+}
+
+TEST(RecorderFacts, SizesOfCopiesEndWhereTheyMakeNoSense) {
+  const std::vector<model::CopySize> first{{8192, 1, 0}};
+  for (const char* text : {"8192:1:0,", "8192:1:0,16384", "8192:1:0,16384:2", "8192:1:0,x:2:3", "8192:1:0,1:2:3:4",
+                           "8192:1:0,99999999999:1:1", "8192:1:0,,8192:1:0"}) {
+    EXPECT_EQ(parse_copy_sizes(text), first) << text;
+  }
+  EXPECT_EQ(parse_copy_sizes("::"), std::vector<model::CopySize>{});
 }
 
 }  // namespace

@@ -25,7 +25,7 @@ struct SampleKey {
   uint16_t mode = 0;  // PERF_RECORD_MISC_* processor mode
   bool has_callchain = false;
   bool has_user_stack = false;   // a copy of the user stack was recorded
-  uint8_t walk_end = 0;          // enum tephra_walk_end
+  uint8_t walk_end = 0;          // WalkEnd::byte
   uint32_t exact_addresses = 0;  // how many user addresses after the leaf are not return addresses but where calls are
   uint64_t ip = 0;               // 0 where the chain says it
   base::Words callchain;

@@ -62,9 +62,9 @@ class FileAnswers {
 
   void answer(FrameId frame) {
     const model::Frame& row = profile_.frames[frame];
-    if (!object_) return answer_unknown(frame, row.address, refusal_);
+    if (!object_) return answer_undescribed(frame, row.address, refusal_);
     const auto address = lookup_address(row);
-    if (!address) return answer_unknown(frame, row.address, Reason::no_symbol);
+    if (!address) return answer_undescribed(frame, row.address, Reason::no_symbol);
     levels_.clear();
     if (wants_source()) object_->find_source(*address, levels_);
     if (!options_.inlines) leave_out_inlined();
@@ -77,6 +77,7 @@ class FileAnswers {
     if (facts && (facts->outermost || object_->is_entry(facts->function_start)))
       answers_.rows.back().facts |= model::kOutermost;
     if (facts && !facts->frame_is_set_up) answers_.rows.back().facts |= model::kFrameNotSetUp;
+    if (!facts) answers_.rows.back().facts |= model::kNotDescribed;
   }
 
   Answers take() && { return std::move(answers_); }
@@ -137,6 +138,11 @@ class FileAnswers {
 
   void answer_unknown(FrameId frame, uint64_t offset, Reason reason) {
     answers_.add_unknown(frame, fmt::format("[unknown] {}+{:#x}", file_name_, offset), reason);
+  }
+
+  void answer_undescribed(FrameId frame, uint64_t offset, Reason reason) {
+    answer_unknown(frame, offset, reason);
+    answers_.rows.back().facts |= model::kNotDescribed;
   }
 
   struct Name {

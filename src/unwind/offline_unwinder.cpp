@@ -18,13 +18,14 @@ bool is_of_this_kernel(const model::RecordingFacts& facts) {
 }  // namespace
 
 std::unique_ptr<stream::Unwinder::Walker> OfflineUnwinder::walker(const stream::AddressSpaces& spaces,
+                                                                  const stream::JitCode& code,
                                                                   const model::Profile& so_far,
                                                                   std::string_view machine) {
   const auto known = machine_named(machine);
   if (!known) return nullptr;
   const bool own_vdso = is_of_this_kernel(so_far.facts);
   return std::make_unique<StackWalker>(
-      *known, spaces, so_far, [this, &so_far, own_vdso](const model::Mapping& mapping) -> const FrameTable* {
+      *known, spaces, code, so_far, [this, &so_far, own_vdso](const model::Mapping& mapping) -> const FrameTable* {
         if (mapping.kind != model::CodeKind::kVdso) {
           return tables_.find({std::string(so_far.text(mapping.path)), mapping.build_id, mapping.file});
         }

@@ -10,8 +10,8 @@ class OfflineUnwinder final : public stream::Unwinder {
  public:
   explicit OfflineUnwinder(TableStore& tables) : tables_(tables) {}
 
-  std::unique_ptr<Walker> walker(const stream::AddressSpaces& spaces, const model::Profile& so_far,
-                                 std::string_view machine) override;
+  std::unique_ptr<Walker> walker(const stream::AddressSpaces& spaces, const stream::JitCode& code,
+                                 const model::Profile& so_far, std::string_view machine) override;
 
  private:
   TableStore& tables_;

@@ -45,9 +45,11 @@ bool is_guess(const tephra_frame_rule* rule) { return rule == nullptr || rule->c
 
 }  // namespace
 
-StackWalker::StackWalker(Machine machine, const stream::AddressSpaces& spaces, const model::Profile& so_far,
-                         FindTable find_table)
-    : machine_(machine), spaces_(spaces), so_far_(so_far), find_table_(std::move(find_table)) {}
+StackWalker::StackWalker(Machine machine, const stream::AddressSpaces& spaces, const stream::JitCode& code,
+                         const model::Profile& so_far, FindTable find_table)
+    : machine_(machine), spaces_(spaces), so_far_(so_far), find_table_(std::move(find_table)) {
+  if (code.has_unwinding()) jit_rules_.emplace(machine, code);
+}
 
 const StackWalker::MappingTable& StackWalker::table_of(model::MappingId mapping) {
   if (tables_.size() <= mapping.value) tables_.resize(mapping.value + 1);
@@ -55,7 +57,8 @@ const StackWalker::MappingTable& StackWalker::table_of(model::MappingId mapping)
   if (known.without_rule != TEPHRA_WALK_NOT_TOLD) return known;
   const model::Mapping& row = so_far_.mappings[mapping];
   known.without_rule = TEPHRA_WALK_NO_RULE;
-  if (row.kind != model::CodeKind::kFile && row.kind != model::CodeKind::kVdso) return known;
+  known.in_file = row.kind == model::CodeKind::kFile || row.kind == model::CodeKind::kVdso;
+  if (!known.in_file) return known;
   known.table = find_table_(row);
   if (known.table == nullptr) known.without_rule = TEPHRA_WALK_NO_FILE;
   return known;
@@ -67,6 +70,7 @@ StackWalker::Place StackWalker::look_up(uint64_t pc, stream::AddressSpaces::Stat
   if (range == nullptr) return place;
   const MappingTable& table = table_of(range->mapping);
   place.without_rule = table.without_rule;
+  place.in_file = table.in_file;
   if (table.table != nullptr && !table.table->empty()) {
     place.rule = &table.table->find(pc - range->start + range->offset);
   }
@@ -81,16 +85,22 @@ inline const StackWalker::Place& StackWalker::place_at(uint64_t pc, stream::Addr
 
 template <int kMachine>
 tephra_walk_end StackWalker::walk_from(tephra_frame& frame, const stream::RawStack& raw,
-                                       const unsigned long long* registers, stream::AddressSpaces::State space,
-                                       std::vector<uint64_t>& addresses) {
+                                       const unsigned long long* registers, const stream::ProcessMemory& memory,
+                                       std::vector<uint64_t>& addresses, bool& caller_guessed) {
   StackCopy copy{frame.sp, raw.stack};
+  const stream::AddressSpaces::State space = memory.space;
   frame_addresses_.clear();
   tephra_walk_end guess = TEPHRA_WALK_NOT_TOLD;  // what to end with when the last step was one and led nowhere
+  bool guess_in_file = false;
   for (size_t depth = 0; depth < kMostFrames; ++depth) {
     if (frame.pc > TEPHRA_ADDRESS_BITS) return guess != TEPHRA_WALK_NOT_TOLD ? guess : TEPHRA_WALK_NO_MAPPING;
-    const Place place = place_at(frame.pc - frame.is_call_site, space);
+    Place place = place_at(frame.pc - frame.is_call_site, space);
     const bool mapped = place.without_rule != TEPHRA_WALK_NO_MAPPING;
     if (!mapped && guess != TEPHRA_WALK_NOT_TOLD) return guess;
+    caller_guessed = caller_guessed || guess_in_file;
+    if (place.rule == nullptr && jit_rules_ && place.without_rule == TEPHRA_WALK_NO_RULE) {
+      place.rule = jit_rules_->find(memory.code, place.pc);
+    }
     const bool is_signal = place.rule != nullptr && place.rule->cfa == TEPHRA_CFA_SIGNAL;
     if (depth > 0 && (is_signal || !frame.is_call_site)) addresses.push_back(static_cast<uint64_t>(PERF_CONTEXT_USER));
     addresses.push_back(frame.pc);
@@ -102,6 +112,7 @@ tephra_walk_end StackWalker::walk_from(tephra_frame& frame, const stream::RawSta
     if (end != 0) return static_cast<tephra_walk_end>(end);
     frame_addresses_.push_back(frame.sp);
     guess = is_guess(place.rule) ? place.without_rule : TEPHRA_WALK_NOT_TOLD;
+    guess_in_file = guess != TEPHRA_WALK_NOT_TOLD && place.in_file;
     registers = nullptr;
   }
   return TEPHRA_WALK_DEPTH;
@@ -121,7 +132,7 @@ void StackWalker::expect(const stream::RawStack& raw) {
   }
 }
 
-tephra_walk_end StackWalker::walk(const stream::RawStack& raw, stream::AddressSpaces::State space,
+stream::WalkEnd StackWalker::walk(const stream::RawStack& raw, const stream::ProcessMemory& memory,
                                   std::vector<uint64_t>& addresses) {
   if (places_.empty()) places_.resize(kPlaces);
   const LeafRegisters leaf = read_leaf_registers(machine_, raw);
@@ -138,8 +149,11 @@ tephra_walk_end StackWalker::walk(const stream::RawStack& raw, stream::AddressSp
                      .fp_lost = static_cast<unsigned char>(!leaf.has_fp),
                      .fp_linked = 0};
   const unsigned long long* registers = leaf.by_dwarf_number.data();
-  return machine_ == Machine::kArm64 ? walk_from<TEPHRA_ARM64>(frame, raw, registers, space, addresses)
-                                     : walk_from<TEPHRA_X86_64>(frame, raw, registers, space, addresses);
+  bool guessed = false;
+  const auto end = machine_ == Machine::kArm64
+                       ? walk_from<TEPHRA_ARM64>(frame, raw, registers, memory, addresses, guessed)
+                       : walk_from<TEPHRA_X86_64>(frame, raw, registers, memory, addresses, guessed);
+  return {end, guessed};
 }
 
 }  // namespace tephra::unwind

@@ -8,6 +8,7 @@
 #include <random>
 
 #include "model/profile_assembler.h"
+#include "objects/cfi_for_tests.h"
 #include "unwind/table_for_tests.h"
 
 namespace tephra::unwind {
@@ -48,7 +49,7 @@ class StackWalkerTest : public testing::Test {
     std::memcpy(stack_.data() + offset, &value, 8);
   }
 
-  tephra_walk_end walk(uint64_t pc, uint64_t fp = 0, uint64_t sp = kStack) {
+  stream::WalkEnd walk(uint64_t pc, uint64_t fp = 0, uint64_t sp = kStack) {
     const bool arm = machine_ == Machine::kArm64;
     std::map<int, uint64_t> values = registers_;
     values[arm ? 29 : 6] = fp;
@@ -59,12 +60,12 @@ class StackWalkerTest : public testing::Test {
       if (mask_ >> i & 1) words.push_back(values[i]);
     }
     const RawStack raw{abi_, mask_, std::as_bytes(std::span(words)), std::as_bytes(std::span(stack_)), full_};
-    StackWalker walker(machine_, spaces_, assembler_.so_far(), [&](const model::Mapping& mapping) {
+    StackWalker walker(machine_, spaces_, code_, assembler_.so_far(), [&](const model::Mapping& mapping) {
       ++asked_;
       return assembler_.so_far().text(mapping.path) == "/bin/app" ? table_.table() : nullptr;
     });
     addresses_.clear();
-    return walker.walk(raw, space_, addresses_);
+    return walker.walk(raw, {space_, view_}, addresses_);
   }
 
   Machine machine_ = Machine::kX86_64;
@@ -75,6 +76,8 @@ class StackWalkerTest : public testing::Test {
   model::ProfileAssembler assembler_;
   AddressSpaces spaces_;
   AddressSpaces::State space_ = AddressSpaces::kEmpty;
+  stream::JitCode code_;
+  stream::JitCode::View view_ = 0;
   TestTable table_;
   std::vector<char> stack_;
   std::vector<uint64_t> addresses_;
@@ -230,7 +233,27 @@ TEST_F(StackWalkerTest, FramePointersServeCodeWithoutRules) {
   word(kStack + 0x38, kCode + 8);
   EXPECT_EQ(walk(kBare + 8, kStack + 0x10), TEPHRA_WALK_OUTERMOST);
   EXPECT_EQ(addresses_, (std::vector<uint64_t>{kBare + 8, kBare + 0x40, kCode + 8}));
-  EXPECT_EQ(walk(kAbsent + 8, kStack + 0x30), TEPHRA_WALK_OUTERMOST);
+  EXPECT_EQ(walk(kAbsent + 8, kStack + 0x30), (stream::WalkEnd{TEPHRA_WALK_OUTERMOST, true}));
+}
+
+// Generated code keeps frame pointers by convention; code of files without rules may not.
+TEST_F(StackWalkerTest, ACallerThatAFramePointerTellsInAFileIsAGuess) {
+  const stream::WalkEnd guessed{TEPHRA_WALK_OUTERMOST, true};
+  table_.row(at(kCode + 0x100), test_rule_by_sp(8));
+  table_.row(at(kCode + 0x200), {.cfa = TEPHRA_CFA_OUTERMOST});
+  word(kStack, kCode + 8);
+  word(kStack + 0x10, kStack + 0x30);
+  word(kStack + 0x18, kCode + 0x208);
+  // Below the first row nothing is described.
+  EXPECT_EQ(walk(kCode + 8, kStack + 0x10), guessed);
+  EXPECT_EQ(walk(kCode + 0x108, kStack + 0x10), guessed);
+  EXPECT_EQ(addresses_, (std::vector<uint64_t>{kCode + 0x108, kCode + 8, kCode + 0x208}));
+  EXPECT_EQ(walk(kBare + 8, kStack + 0x10), TEPHRA_WALK_OUTERMOST);
+  word(kStack, kCode + 0x208);
+  EXPECT_EQ(walk(kCode + 0x108, kStack + 0x10), TEPHRA_WALK_OUTERMOST);
+  // What leads nowhere is not shown, so it is no caller that could be wrong.
+  word(kStack + 0x18, 0x10);
+  EXPECT_EQ(walk(kCode + 8, kStack + 0x10), TEPHRA_WALK_NO_RULE);
 }
 
 // Threads begin with a zero in the register, and code that keeps no frame pointers may have one in it at any time.
@@ -385,6 +408,97 @@ TEST_F(StackWalkerTest, EndsWhateverItIsGiven) {
     EXPECT_NE(end, TEPHRA_WALK_NOT_TOLD);
     EXPECT_LE(addresses_.size(), 2 * StackWalker::kMostFrames);
   }
+}
+
+// Generated code without frame pointers, in kBare.
+class JitWalkTest : public StackWalkerTest {
+ protected:
+  static constexpr uint64_t kFunction = kBare + 0x100;
+  static constexpr uint64_t kFunctionSize = 0x40;
+
+  JitWalkTest() { table_.row(at(kCode), {.cfa = TEPHRA_CFA_OUTERMOST}); }
+
+  // The call-frame information of a function that has the whole of its frame from its 4th byte on.
+  std::string frames_of(uint64_t address, int frame) {
+    objects::CfiForTests frames(address);
+    frames.common({});
+    frames.function(kFunction, kFunctionSize,
+                    objects::BytesForTests{DW_CFA_advance_loc | 4, DW_CFA_def_cfa_offset}.uleb(frame));
+    return frames.terminator().bytes();
+  }
+  // A function, described where it was first, comes to be somewhere at a moment.
+  void load(uint32_t function, uint64_t start, uint64_t moment) {
+    code_.load(1, stream::JitCode::Source::kJitdump, start, start + kFunctionSize, function, moment, moment);
+  }
+  uint32_t described(std::string_view name, const std::string& frames, uint64_t address) {
+    const uint32_t function = code_.add_function(name, {}, false);
+    const auto unwinding = stream::JitUnwinding::of(base::as_bytes(frames), address);
+    code_.describe(function, {.unwinding = code_.add_unwinding(unwinding), .address = kFunction});
+    return function;
+  }
+  tephra_walk_end walk_at(uint64_t moment, uint64_t pc) {
+    view_ = code_.view(1, moment).value;
+    return walk(pc, 0x1234).how;
+  }
+};
+
+TEST_F(JitWalkTest, FollowsTheRulesOfTheMoment) {
+  const uint64_t place = kFunction + kFunctionSize;
+  const std::string small = frames_of(place, 24);
+  const std::string large = frames_of(place, 56);
+  load(described("small", small, place), kFunction, 10);
+  load(described("large", large, place), kFunction, 20);
+  code_.seal();
+  word(kStack, kCode + 0x1);
+  word(kStack + 16, kCode + 0x18);
+  word(kStack + 48, kCode + 0x38);
+  EXPECT_EQ(walk_at(15, kFunction + 8), TEPHRA_WALK_OUTERMOST);
+  EXPECT_EQ(addresses_, (std::vector<uint64_t>{kFunction + 8, kCode + 0x18}));
+  EXPECT_EQ(walk_at(25, kFunction + 8), TEPHRA_WALK_OUTERMOST);
+  EXPECT_EQ(addresses_, (std::vector<uint64_t>{kFunction + 8, kCode + 0x38}));
+  EXPECT_EQ(walk_at(25, kFunction + 2), TEPHRA_WALK_OUTERMOST) << "before the frame is made";
+  EXPECT_EQ(addresses_, (std::vector<uint64_t>{kFunction + 2, kCode + 0x1}));
+  EXPECT_EQ(walk_at(5, kFunction + 8), TEPHRA_WALK_NO_RULE) << "nothing was there yet";
+  EXPECT_EQ(walk_at(25, kFunction + kFunctionSize), TEPHRA_WALK_NO_RULE) << "behind the function";
+}
+
+TEST_F(JitWalkTest, RulesMoveWithTheFunction) {
+  const uint64_t place = kFunction + kFunctionSize;
+  const std::string frames = frames_of(place, 24);
+  const uint32_t function = described("f", frames, place);
+  load(function, kFunction, 10);
+  code_.unload(1, stream::JitCode::Source::kJitdump, kFunction, 20);
+  load(function, kBare + 0x4000, 20);
+  code_.seal();
+  word(kStack + 16, kCode + 0x18);
+  EXPECT_EQ(walk_at(25, kBare + 0x4008), TEPHRA_WALK_OUTERMOST);
+  EXPECT_EQ(addresses_, (std::vector<uint64_t>{kBare + 0x4008, kCode + 0x18}));
+  EXPECT_EQ(walk_at(25, kFunction + 8), TEPHRA_WALK_NO_RULE);
+}
+
+// Code that is called last is asked about by the instruction before the return address.
+TEST_F(JitWalkTest, CallersInGeneratedCodeAreFollowed) {
+  const uint64_t place = kFunction + kFunctionSize;
+  const std::string frames = frames_of(place, 24);
+  load(described("f", frames, place), kFunction, 10);
+  code_.seal();
+  table_.row(at(kCode + 0x100), test_rule_by_sp(8));
+  word(kStack, kFunction + kFunctionSize);
+  word(kStack + 8 + 16, kCode + 0x18);
+  EXPECT_EQ(walk_at(15, kCode + 0x100), TEPHRA_WALK_OUTERMOST);
+  EXPECT_EQ(addresses_, (std::vector<uint64_t>{kCode + 0x100, kFunction + kFunctionSize, kCode + 0x18}));
+}
+
+TEST_F(JitWalkTest, WhatIsNoCallFrameInformationChangesNothing) {
+  const uint64_t place = kFunction + kFunctionSize;
+  std::mt19937 random(7);
+  std::string noise(200, '\0');
+  for (char& byte : noise) byte = static_cast<char>(random());
+  load(described("f", noise, place), kFunction, 10);
+  code_.seal();
+  word(kStack + 16, kCode + 0x18);
+  EXPECT_EQ(walk_at(15, kFunction + 8), TEPHRA_WALK_NO_RULE);
+  EXPECT_EQ(addresses_, std::vector<uint64_t>{kFunction + 8});
 }
 
 }  // namespace

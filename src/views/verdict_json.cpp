@@ -18,6 +18,14 @@ void write_verdict(base::JsonWriter& json, const analysis::Verdict& verdict) {
   // Only recordings of tephra tell these.
   if (verdict.steal) json.member("steal", *verdict.steal);
   if (verdict.recorder_cpu_seconds) json.member("recorder_cpu_seconds", *verdict.recorder_cpu_seconds);
+  if (!verdict.copy_sizes.empty()) {
+    json.key("copy_sizes").begin_array();
+    for (const auto& size : verdict.copy_sizes) {
+      json.begin_object().member("bytes", size.bytes).member("samples", size.samples).member("cut", size.cut);
+      json.end_object();
+    }
+    json.end_array();
+  }
   json.key("reasons").begin_object();
   for (const auto& [reason, count] : verdict.reasons) json.member(reason, count);
   json.end_object().key("stack_ends").begin_array();

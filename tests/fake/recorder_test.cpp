@@ -2,12 +2,16 @@
 #include "collect/recorder.h"
 
 #include <gtest/gtest.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdlib>
 #include <filesystem>
+#include <numeric>
+#include <set>
 
 #include "base/file.h"
 #include "formats/format.h"
@@ -351,6 +355,121 @@ TEST_F(RecorderTest, SaysThatRedirectionFailed) {
   machine().fail_control(PERF_EVENT_IOC_SET_OUTPUT, EINVAL);
   events("cycles");
   EXPECT_NE(failure().find("ring of CPU"), std::string::npos);
+}
+
+// Copies of stacks whose size is the recorder's to choose. The machine has no programs in the kernel, and its stacks
+// fill every copy.
+class CopiesTest : public RecorderTest {
+ protected:
+  void SetUp() override {
+    RecorderTest::SetUp();
+    events("cycles:u");
+    options_.sampling.call_graph = CallGraph::kAuto;
+    options_.sampling.frequency = 500;
+    options_.target.command = {std::string(TEPHRA_BINARY_DIR) + "/programs/frameless", "100000"};
+  }
+  // Records until some more samples have come after this was told, however long that takes.
+  base::Result<RecordSummary> run_until(const std::string& text) {
+    const fake::WallClock clock(machine());
+    uint64_t enough = 0;
+    return record(options_, [&](const Progress& progress) {
+      if (progress.finished || !said(text)) return;
+      if (enough == 0) enough = progress.samples + 150;
+      if (progress.samples >= enough) ::raise(SIGINT);
+    });
+  }
+  model::Profile profile() {
+    const auto content = base::FileContent::open(options_.output.path);
+    EXPECT_TRUE(content);
+    auto profile = formats::read_profile(content->bytes(), "perf.data", {});
+    EXPECT_TRUE(profile);
+    return std::move(*profile);
+  }
+  // Opened a second time; events whose stacks are to be walked in the kernel, which is tried first, have a size of
+  // their own.
+  static bool renewed(const fake::OpenCall& call) {
+    const uint32_t bytes = call.attr.sample_stack_user;
+    return bytes > kFirstStackBytes && bytes != kStartStackBytes;
+  }
+};
+
+TEST_F(CopiesTest, GrowUntilTheyHoldTheStacks) {
+  // When a change is told, the old events are closed and the new ones on.
+  std::vector<uint32_t> open_sizes;
+  options_.on_note = [&](const std::string& text) {
+    notes_ += text + "\n";
+    if (text.find("from now on") == std::string::npos) return;
+    size_t sampled = 0;
+    for (const auto& event : machine().events()) {
+      if (event.attr.sample_stack_user == 0) continue;
+      ++sampled;
+      EXPECT_TRUE(event.enabled);
+      open_sizes.push_back(event.attr.sample_stack_user);
+    }
+    EXPECT_EQ(sampled, static_cast<size_t>(machine().config().cpus));
+  };
+  const auto summary = run_until("copies of stacks are 64.0 KiB from now on");
+  ASSERT_TRUE(summary) << summary.error().message();
+  EXPECT_TRUE(said("stacks are copied, 16.0 KiB each at first")) << notes_;
+  EXPECT_TRUE(said("copies of stacks are 36.0 KiB from now on: 100 % were cut at 16.0 KiB")) << notes_;
+  EXPECT_TRUE(said("copies of stacks are 64.0 KiB from now on")) << notes_;
+  ASSERT_EQ(summary->copy_sizes.size(), 3u);
+  uint64_t samples = 0;
+  for (const auto& size : summary->copy_sizes) {
+    EXPECT_GE(size.samples, 100u);
+    EXPECT_EQ(size.cut, size.samples);
+    samples += size.samples;
+  }
+  EXPECT_EQ(samples, summary->samples);
+  const model::Profile read = profile();
+  EXPECT_EQ(read.facts.engine, "stack copies");
+  EXPECT_EQ(read.facts.copy_sizes, summary->copy_sizes);
+  EXPECT_EQ(read.quality[model::Reason::unknown_event], 0u);
+  EXPECT_EQ(std::accumulate(read.samples.count.begin(), read.samples.count.end(), uint64_t{0}), samples);
+  EXPECT_EQ(std::set(open_sizes.begin(), open_sizes.end()), (std::set<uint32_t>{36864, kMaxStackBytes}));
+}
+
+TEST_F(CopiesTest, StayWhereEventsCannotBeOpenedAgain) {
+  machine().fail_open(renewed, EMFILE);
+  const auto summary = run_until("stay at");
+  ASSERT_TRUE(summary) << summary.error().message();
+  EXPECT_TRUE(said("copies of stacks stay at 16.0 KiB, 100 % are cut")) << notes_;
+  EXPECT_EQ(notes_.find("stay at"), notes_.rfind("stay at")) << "told once";
+  ASSERT_EQ(summary->copy_sizes.size(), 1u);
+  EXPECT_EQ(summary->copy_sizes[0].samples, summary->samples);
+  EXPECT_GE(summary->samples, 250u) << "at least a hundred before that was told";
+  EXPECT_EQ(profile().quality[model::Reason::unknown_event], 0u);
+}
+
+// Half of what has to be opened is open when it fails.
+TEST_F(CopiesTest, StayWholeWhereOpeningFailsHalfway) {
+  int calls = 0;
+  machine().fail_open([&calls](const fake::OpenCall& call) { return renewed(call) && ++calls == 2; }, EACCES);
+  const auto summary = run_until("stay at");
+  ASSERT_TRUE(summary) << summary.error().message();
+  EXPECT_EQ(calls, 2);
+  EXPECT_TRUE(said("copies of stacks stay at 16.0 KiB")) << notes_;
+  EXPECT_GE(summary->samples, 250u) << "at least a hundred before that was told";
+  EXPECT_EQ(summary->copy_sizes[0].samples, summary->samples);
+}
+
+TEST_F(CopiesTest, AskedForByNameTheyStayAsTheyAre) {
+  options_.sampling.call_graph = CallGraph::kDwarf;
+  options_.sampling.stack_bytes = 4096;
+  options_.target.command.back() = "1200";
+  const auto summary = run();
+  ASSERT_TRUE(summary) << summary.error().message();
+  EXPECT_TRUE(summary->copy_sizes.empty());
+  EXPECT_FALSE(said("copies of stacks")) << notes_;
+}
+
+TEST_F(CopiesTest, FlightRecordersKeepTheirSize) {
+  options_.flight.emplace();
+  options_.target.command.back() = "1200";
+  const auto summary = run();
+  ASSERT_TRUE(summary) << summary.error().message();
+  EXPECT_TRUE(summary->copy_sizes.empty());
+  EXPECT_TRUE(said("stacks are copied, 64.0 KiB each (")) << notes_;
 }
 
 }  // namespace

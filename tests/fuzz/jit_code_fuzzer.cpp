@@ -4,6 +4,7 @@
 #include "base/bytes.h"
 #include "stream/jit_log.h"
 #include "stream/jit_reader.h"
+#include "unwind/jit_rules.h"
 
 using namespace tephra;
 
@@ -37,6 +38,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     change.apply(code);
   }
   code.seal();
+  unwind::JitRules rules(data[2] & 1 ? unwind::Machine::kArm64 : unwind::Machine::kX86_64, code);
   for (int32_t pid = 0; pid < 4; ++pid) {
     for (const stream::JitBatch& batch : batches) {
       const auto view = code.view(pid, batch.earliest);
@@ -45,6 +47,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
         const auto found = code.find(view.value, address);
         if (found.function != nullptr && found.function->name.empty()) std::abort();
         if (found.function != nullptr) (void)code.line_at(*found.function, address - found.base);
+        const tephra_frame_rule* rule = rules.find(view.value, address);
+        if (rule != nullptr && (found.function == nullptr || rule->cfa == TEPHRA_CFA_NONE)) std::abort();
       }
     }
   }

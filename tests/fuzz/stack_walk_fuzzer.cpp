@@ -44,11 +44,12 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const auto memory = assembler.mapping({.kind = model::CodeKind::kAnonymous});
   auto space = spaces.map(stream::AddressSpaces::kEmpty, {kCode, kCode + 0x4000, 0, file});
   space = spaces.map(space, {kCode + 0x4000, kCode + 0x5000, kCode + 0x4000, memory});
-  unwind::StackWalker walker(flags & 8 ? unwind::Machine::kArm64 : unwind::Machine::kX86_64, spaces, assembler.so_far(),
-                             [&](const model::Mapping&) { return &table; });
+  const stream::JitCode code;
+  unwind::StackWalker walker(flags & 8 ? unwind::Machine::kArm64 : unwind::Machine::kX86_64, spaces, code,
+                             assembler.so_far(), [&](const model::Mapping&) { return &table; });
   std::vector<uint64_t> addresses;
-  const auto end = walker.walk(raw, space, addresses);
-  if (end == TEPHRA_WALK_NOT_TOLD || end > TEPHRA_WALK_LAST_END) std::abort();
+  const auto end = walker.walk(raw, {.space = space}, addresses);
+  if (end.how == TEPHRA_WALK_NOT_TOLD || end.how > TEPHRA_WALK_LAST_END) std::abort();
   if (addresses.size() > 2 * unwind::StackWalker::kMostFrames) std::abort();
   return 0;
 }

@@ -5,7 +5,9 @@ the PATH; without one the tests are skipped.
 """
 
 import glob
+import json
 import os
+import platform
 import re
 import shutil
 import struct
@@ -16,6 +18,7 @@ import unittest
 from support import TEPHRA, LiveTest, program, run
 
 MADE = program("generated_code")
+FRAMELESS = program("frameless_code")
 
 NODE_SCRIPT = """
 const fs = require('fs');
@@ -53,7 +56,8 @@ class JitTest(LiveTest):
     def remove_maps(self, data):
         """Those of the processes that were recorded, and of nobody else."""
         pids = {re.search(r"-(\d+)(;|$)", stack)[1] for stack in self.folded("--pid", data)}
-        for path in [f"/tmp/perf-{pid}.map" for pid in pids] + glob.glob(self.path("*.dump")):
+        names = [f"/tmp/{name}" for pid in pids for name in (f"perf-{pid}.map", f"jit-{pid}.dump")]
+        for path in names + glob.glob(self.path("*.dump")):
             if os.path.exists(path) and os.stat(path).st_uid == os.geteuid():
                 os.unlink(path)
 
@@ -116,6 +120,61 @@ class AddressUsedTwice(JitTest):
         self.assertGreater(samples_with(counts, "second_made"), 50)
         verdict = self.tephra("report", "-v", data).stderr
         self.assertIn("jit_map_unproven", verdict)
+
+
+class UnwindingInformation(JitTest):
+    """Generated code that keeps no frame pointer: only the jitdump tells how to find its callers."""
+
+    def setUp(self):
+        super().setUp()
+        if platform.machine() != "x86_64":
+            self.skipTest("the program generates code of x86-64")
+
+    def record_copies(self, mode, *words):
+        data = self.path("copies.data")
+        self.tephra("record", "-q", "--call-graph", "dwarf", "-F", "997", *words, "-o", data, "--", FRAMELESS, mode,
+                    "700")
+        return data
+
+    def assert_whole(self, counts):
+        """Also where an address was used twice: the frames of the second made_inner are larger."""
+        for caller, other in (("run_first", "run_second"), ("run_second", "run_first")):
+            chain = re.compile(rf"main;[^;]*{caller}[^;]*;(?:[^;]*;)*made_outer;made_inner$")
+            whole = sum(count for stack, count in counts.items() if chain.search(stack) and other not in stack)
+            self.assertGreater(whole, 100, counts)
+        made = samples_with(counts, "made_")
+        whole = samples_with(counts, ";main;", "made_outer")
+        self.assertGreaterEqual(whole, 0.99 * made, counts)
+
+    def no_rule(self, data):
+        return json.loads(self.tephra("report", "--json", "-q", data).stdout)["verdict"]["reasons"].get("walk_no_rule", 0)
+
+    def test_stacks_are_whole(self):
+        for mode in ("told", "linked"):
+            with self.subTest(mode=mode):
+                data = self.record_copies(mode)
+                self.assert_whole(self.stacks(data))
+                self.assertEqual(self.no_rule(data), 0)
+
+    def test_what_the_recording_stores_is_enough(self):
+        """Stacks that are walked when the recording is read, and no jitdump is left."""
+        self.assert_whole(self.stacks(self.record_copies("told", "--no-embed")))
+
+    def test_without_it_they_are_broken_and_counted(self):
+        data = self.record_copies("bare")
+        counts = self.stacks(data)
+        made = samples_with(counts, "made_inner")
+        self.assertGreater(made, 100)
+        self.assertLess(samples_with(counts, "made_inner", "main"), 0.05 * made, counts)
+        self.assertGreater(self.no_rule(data), 0.9 * made)
+
+    def test_a_recording_of_perf(self):
+        self.need_perf()
+        data = self.path("perf.data")
+        done = run(["perf", "record", "-q", "-N", "-k", "mono", "-F", "499", "--call-graph", "dwarf", "-o", data, "--",
+                    FRAMELESS, "told", "700"], cwd=self.folder)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assert_whole(self.folded("--kernel", data))
 
 
 class HostileFiles(JitTest):
@@ -355,18 +414,29 @@ class Python(JitTest):
         if probe.returncode != 0:
             self.skipTest("stacks cannot be walked in the kernel here: " + probe.stderr.strip())
         self.tephra(*words, "--", python, "-X", how, self.busy())
+        # What is sampled before the walker knows of a piece of memory goes without its rows.
+        self.assert_whole(data, 0.7)
+
+    def assert_whole(self, data, least):
         counts = self.stacks(data)
         spinning = samples_with(counts, "py::spin_in_python:")
         whole = sum(count for stack, count in counts.items() if WHOLE_PYTHON.search(stack))
         self.assertGreater(spinning, 10)
-        # What is sampled before the walker knows of a piece of memory goes without its rows.
-        self.assertGreater(whole, spinning * 0.7)
+        self.assertGreater(whole, spinning * least)
 
     def test_whole_stacks_through_trampolines(self):
         self.check_whole(self.interpreter(12), "perf")
 
     def test_whole_stacks_with_a_jitdump(self):
         self.check_whole(self.interpreter(13), "perf_jit")
+
+    def test_whole_copies_of_stacks_with_a_jitdump(self):
+        """Its unwinding information describes the trampolines, which keep no frame pointer."""
+        python = self.interpreter(13)
+        data = self.path("copies.data")
+        self.tephra("record", "-q", "--call-graph", "dwarf,32768", "-F", "299", "-o", data, "--", python, "-X",
+                    "perf_jit", self.busy())
+        self.assert_whole(data, 0.99)
 
 
 if __name__ == "__main__":

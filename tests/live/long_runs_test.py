@@ -31,7 +31,7 @@ class Output(RecordTest):
                 self.assertEqual(self.perf_samples(), samples)
 
     def test_rotation_by_size(self):
-        """Each file stands by itself, and only the newest are kept. The last one may have begun behind the last sample."""
+        """Each file stands by itself and has samples, and only the newest are kept."""
         result = run([TEPHRA, "record", "-e", "page-faults", "-c", "1", "--call-graph", "fp", "--switch-output=200K",
                       "--switch-max-files", "3", "-o", self.data, FAULTS, "50000"])
         self.assertEqual(result.returncode, 0, result.stderr)
@@ -40,11 +40,21 @@ class Output(RecordTest):
         for path in files:
             self.assertRegex(path, r"\.\d{16}$")
             self.assert_perf_opens(path)
-            folded = run([TEPHRA, "fold", "-q", path])
-            if path == files[-1] and folded.returncode == 1:
-                self.assertIn("no samples", folded.stderr)
-            else:
-                self.assertIn("touch_pages", folded.stdout)
+            self.assertIn("touch_pages", run([TEPHRA, "fold", "-q", path]).stdout)
+
+    def test_a_full_file_is_the_last_one_when_nothing_more_is_sampled(self):
+        """The next file begins with the next sample, which does not come."""
+        for way in ("fp", "auto"):
+            for pages in (1000, 3000, 5000):
+                with self.subTest(way=way, pages=pages):
+                    data = f"{self.data}-{way}-{pages}"
+                    result = run([TEPHRA, "record", "-e", "page-faults:u", "-c", "1", "--call-graph", way,
+                                  "--switch-output=60K", "-o", data, "sh", "-c", f"{FAULTS} {pages}; sleep 0.4"])
+                    self.assertEqual(result.returncode, 0, result.stderr)
+                    files = glob.glob(data + ".*")
+                    self.assertTrue(files, result.stderr)
+                    for path in files:
+                        self.assertNotEqual(run([TEPHRA, "fold", "-q", path]).stdout, "", path)
 
     def test_every_file_knows_the_program(self):
         """A program's mappings are told before the first file ends; the others must have them too."""

@@ -86,6 +86,21 @@ class RedactEverythingTest(RecordTest):
         self.assertNotIn("secretname", result.stderr)
         self.assertIn("task-clock", result.stderr)
 
+    def test_reports_are_filtered_by_real_names(self):
+        self.record_secrets()
+        for filter, row in ((("-S", "heavy"), r"fn_"), (("-d", ":topsecret"), r"file_"), (("--comm", ":topsecret"), r"comm_")):
+            with self.subTest(filter):
+                words = ("-g", "none", "--sort", "comm,dso,symbol", *filter)
+                plain = run([TEPHRA, "report", *words, self.data])
+                rows = [line.split()[0] for line in plain.stdout.splitlines() if line and line[0] != "#"]
+                self.assertTrue(rows, plain.stderr)
+                text = self.redacted("report", *words)
+                # The same shares, under other names.
+                shares = [line.split()[0] for line in text.splitlines() if re.match(r"\s+[\d.]+%", line)]
+                self.assertEqual(shares, rows)
+                self.assertRegex(text, row)
+                self.assertNotIn(filter[1], text)
+
     def test_files_that_were_refused_are_not_told(self):
         self.record_secrets("--no-embed")
         shutil.copy("/bin/true", os.path.join(self.folder, "[secretapp]"))

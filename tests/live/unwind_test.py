@@ -1,6 +1,7 @@
 """Live tests of stacks that are walked in the kernel by call-frame tables (--call-graph bpf and auto)."""
 
 import collections
+import glob
 import json
 import os
 import re
@@ -103,6 +104,17 @@ int main() {
   sigaction(SIGILL, &action, nullptr);
   raise(SIGILL);
 }
+"""
+# Page faults without end, in the same few pages, on deep stacks, whose records soon fill a ring.
+FAULTS = """
+import mmap
+memory = mmap.mmap(-1, 16 << 20)
+def deep(left):
+    if left: return next(map(deep, [left - 1]))
+    while True:
+        for at in range(0, len(memory), 4096): memory[at] = 1
+        memory.madvise(mmap.MADV_DONTNEED)
+deep(60)
 """
 # Maps a file as code, and cuts it a little later, again and again.
 CUTTER = """
@@ -355,6 +367,35 @@ class Hard(UnwindTest):
                     self.assertLess(verdict["stacks_rooted"], 0.2, verdict)
                     self.assertGreater(verdict["reasons"].get("walk_no_rule", 0), 100, verdict)
 
+    def test_a_caller_that_is_only_guessed_is_told(self):
+        # The frame pointer is that of the caller's frame, so the caller itself is missing.
+        binary = self.compile("guess", BARE.replace("data ? (void*)words : nullptr", "__builtin_frame_address(0)"))
+        for way in ("bpf", "dwarf"):
+            with self.subTest(way=way):
+                samples, _, _ = self.record("--call-graph", way, *RATE, binary, "0")
+                stacks = {stack: count for stack, count in self.folded().items() if "bare_leaf" in stack}
+                self.assertGreater(sum(stacks.values()), 100, stacks)
+                self.assertTrue(any(stack.endswith("main;bare_leaf") for stack in stacks), stacks)
+                verdict = json.loads(run([TEPHRA, "report", "--json", self.data]).stdout)["verdict"]
+                guessed = verdict["reasons"].get("caller_guessed", 0)
+                self.assertGreaterEqual(guessed, 0.99 * sum(stacks.values()), verdict)
+                self.assertEqual(verdict["grade"], "fair", verdict)
+                self.assertRegex(verdict["advice"][0]["problem"], "caller that was guessed by frame pointer, in guess")
+
+    def test_perf_reads_samples_with_guessed_callers(self):
+        self.need_perf()
+        binary = self.compile("guess", BARE.replace("data ? (void*)words : nullptr", "__builtin_frame_address(0)"))
+        self.record("--call-graph", "bpf", *RATE, binary, "0")
+        self.assertGreater(sum(s.misc >> 8 & 1 for s in Walks(self.data).all), 100)
+        self.assert_tephra_opens(self.data)
+        self.assert_perf_opens(self.data)
+
+    def test_ordinary_programs_have_hardly_a_guessed_caller(self):
+        # Only the few instructions of _init and _fini in libraries have no call-frame information.
+        walks = self.walk(CASES, "recursion", "800")
+        verdict = json.loads(run([TEPHRA, "report", "--json", self.data]).stdout)["verdict"]
+        self.assertLess(verdict["reasons"].get("caller_guessed", 0), 0.01 * len(walks.all), verdict)
+
     def test_a_process_whose_first_thread_has_ended(self):
         binary = self.compile("leader", LEADER)
         self.assert_complete(self.walk(binary, "2"))
@@ -476,6 +517,30 @@ class Files(UnwindTest):
             times = [s.time for s in walks.all]
             self.assertEqual(times, sorted(times))
 
+    def test_a_flight_recorder_tells_what_it_lost(self):
+        """A recorder that is stopped cannot take samples: the snapshots say how many are missing."""
+        recorder = subprocess.Popen([TEPHRA, "record", "--call-graph", "bpf", "-e", "page-faults:u", "-c", "1",
+                                     "--overwrite", "-o", self.data, sys.executable, "-c", FAULTS],
+                                    stderr=subprocess.PIPE, text=True)
+        self.addCleanup(recorder.stderr.close)
+        self.addCleanup(recorder.kill)
+        time.sleep(1)
+        recorder.send_signal(signal.SIGSTOP)
+        time.sleep(1.5)
+        recorder.send_signal(signal.SIGCONT)
+        time.sleep(0.3)
+        recorder.send_signal(signal.SIGUSR2)
+        time.sleep(0.7)
+        recorder.send_signal(signal.SIGINT)
+        errors = recorder.stderr.read()
+        recorder.wait(60)
+        lost = int(SUMMARY.search(errors)[4])
+        self.assertGreater(lost, 0, errors)
+        for path in [*glob.glob(self.data + ".2*"), self.data]:
+            verdict = json.loads(run([TEPHRA, "report", "--json", path]).stdout)["verdict"]
+            self.assertGreater(verdict["lost"], 0, path)
+            self.assertLessEqual(verdict["lost"], lost, path)
+
     def test_checking_takes_every_stack_twice(self):
         samples, _, _ = self.record("--call-graph", "bpf,check", *RATE, CASES, "recursion", "500")
         walks = Walks(self.data)
@@ -521,6 +586,151 @@ class Choice(RecordTest):
                       "recursion", "200"])
         self.assertEqual(result.returncode, 0, result.stderr)
         self.assertIn("the stacks of sched:sched_process_exit are taken by frame pointers", result.stderr)
+
+
+class AdaptedCopies(RecordTest):
+    """Copies of stacks whose size follows the stacks, where `auto` cannot walk in the kernel."""
+
+    DEEP = program("deep_stacks")
+    RATE = ("-e", "cpu-clock:u", "-F", "499")
+
+    def setUp(self):
+        super().setUp()
+        self.need_rights_of_plain_users()
+
+    def record_as_nobody(self, *words):
+        """Samples, and the notes."""
+        result = run(self.as_nobody(TEPHRA, "record", "--no-embed", "-o", self.data, *words), timeout=400)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        found = SUMMARY.search(result.stderr)
+        self.assertIsNotNone(found, result.stderr)
+        self.assertEqual(int(found[4]), 0, result.stderr)
+        return int(found[1]), result.stderr
+
+    def verdict(self):
+        result = run([TEPHRA, "report", "--json", self.data])
+        self.assertEqual(result.returncode, 0, result.stderr)
+        return json.loads(result.stdout)["verdict"]
+
+    def total_period(self):
+        result = run([TEPHRA, "script", "-q", "-G", "-F", "period", self.data])
+        self.assertEqual(result.returncode, 0, result.stderr)
+        return sum(int(line) for line in result.stdout.split())
+
+    def assert_adapts(self, kind, milliseconds, short_lived=False):
+        """What is recorded of deep stacks is whole after a while, and as much as with a fixed size."""
+        samples, notes = self.record_as_nobody("-g", *self.RATE, self.DEEP, kind, milliseconds, "40")
+        self.assertIn("stacks are copied, 16.0 KiB each at first", notes)
+        self.assertIn("from now on", notes)
+        verdict = self.verdict()
+        first, *others = verdict["copy_sizes"]
+        self.assertEqual(first["bytes"], 16384)
+        self.assertGreater(first["cut"], 0.9 * first["samples"])
+        self.assertGreaterEqual(others[-1]["bytes"], 40 << 10)
+        self.assertGreater(others[-1]["samples"], samples / 4, verdict["copy_sizes"])
+        self.assertLess(others[-1]["cut"], 0.02 * others[-1]["samples"], verdict["copy_sizes"])
+        self.assertEqual(sum(size["samples"] for size in verdict["copy_sizes"]), samples)
+        self.assertNotIn("unknown_event", verdict["reasons"])
+        # What the recorder counted as cut is what walking finds, and stacks of processes that ended before it looked.
+        cut = sum(size["cut"] for size in verdict["copy_sizes"])
+        found = verdict["reasons"].get("stack_copy_too_short", 0)
+        self.assertLessEqual(found, cut + 0.03 * samples, verdict["copy_sizes"])
+        if not short_lived:
+            self.assertAlmostEqual(found, cut, delta=0.03 * samples)
+        period = self.total_period()
+        # Time is the program's own: what no sample stands for is less than a period for each thread and CPU, and what
+        # a child had left of one when it ended.
+        self.assertAlmostEqual(period / 1e6, float(milliseconds), delta=0.1 * float(milliseconds))
+        self.record_as_nobody("--call-graph", "dwarf,65528", *self.RATE, self.DEEP, kind, milliseconds, "40")
+        self.assertAlmostEqual(period, self.total_period(), delta=0.05 * period)
+
+    def test_first_thread(self):
+        self.assert_adapts("first", "2500")
+
+    def test_threads(self):
+        self.assert_adapts("threads", "3000")
+
+    def test_short_lived_children(self):
+        self.assert_adapts("children", "3000", short_lived=True)
+
+    def test_grandchildren_whose_parent_has_ended(self):
+        self.assert_adapts("family", "3600", short_lived=True)
+
+    def test_a_running_process(self):
+        deep = subprocess.Popen(self.as_nobody(self.DEEP, "threads", "20000", "40"))
+        self.addCleanup(deep.wait)
+        self.addCleanup(deep.kill)
+        time.sleep(0.3)
+        _, notes = self.record_as_nobody("-g", *self.RATE, "-p", str(deep.pid), "--", "sleep", "3")
+        self.assertIn("from now on", notes)
+        first, *others = self.verdict()["copy_sizes"]
+        self.assertGreater(others[-1]["samples"], first["samples"])
+        self.assertEqual(others[-1]["cut"], 0)
+
+    def test_shallow_stacks_stay_small(self):
+        samples, notes = self.record_as_nobody("-g", *self.RATE, self.DEEP, "first", "7000", "0")
+        sizes = self.verdict()["copy_sizes"]
+        self.assertEqual(sum(size["cut"] for size in sizes), 0)
+        self.assertEqual([size["bytes"] for size in sizes], [16384, 4096], notes)
+        self.assertEqual(sum(size["samples"] for size in sizes), samples)
+        self.assertLess(os.path.getsize(self.data), samples * 17000)
+
+    def test_a_size_that_was_asked_for_stays(self):
+        _, notes = self.record_as_nobody("--call-graph", "dwarf", *self.RATE, self.DEEP, "first", "1500", "40")
+        self.assertNotIn("from now on", notes)
+        self.assertNotIn("copy_sizes", self.verdict())
+
+    def test_more_than_can_be_paid_for_is_told(self):
+        result = run(self.as_nobody(TEPHRA, "record", "--no-embed", "-o", self.data, "-g", "-e", "cpu-clock:u", "-F",
+                                    "4000", "-m", "512K", self.DEEP, "first", "1500", "60"))
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertEqual(result.stderr.count("of the stacks go on beyond their copies"), 1, result.stderr)
+
+    def test_too_few_descriptors_are_told(self):
+        limited = ["prlimit", "--nofile=24:24"]
+        result = run(self.as_nobody(*limited, TEPHRA, "record", "--no-embed", "-g", *self.RATE, "-o", self.data,
+                                    self.DEEP, "first", "2000", "40"))
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertEqual(result.stderr.count("copies of stacks stay at 16.0 KiB"), 1, result.stderr)
+        self.assertEqual(len(self.verdict()["copy_sizes"]), 1)
+
+    def test_a_killed_recorder_leaves_events_that_are_known(self):
+        words = self.as_nobody(TEPHRA, "record", "--no-embed", "-g", *self.RATE, "-o", self.data, self.DEEP, "first",
+                               "20000", "40")
+        recorder = subprocess.Popen(words, stderr=subprocess.PIPE, text=True, start_new_session=True)
+        self.addCleanup(recorder.stderr.close)
+        # The program outlives its recorder.
+        self.addCleanup(os.killpg, recorder.pid, signal.SIGKILL)
+        for line in recorder.stderr:
+            if "from now on" in line:
+                break
+        time.sleep(1.5)
+        recorder.kill()
+        recorder.wait()
+        verdict = self.verdict()
+        self.assertNotIn("unknown_event", verdict["reasons"])
+        # Stacks of the second size are whole.
+        self.assertGreater(verdict["stacks_rooted"], 0.3)
+
+    def test_files_that_follow_each_other_tell_their_own_sizes(self):
+        _, notes = self.record_as_nobody("-g", *self.RATE, "--switch-output=2s", self.DEEP, "first", "5000", "40")
+        files = sorted(name for name in os.listdir(self.folder) if name.startswith("out.data."))
+        self.assertGreater(len(files), 1, notes)
+        sizes = []
+        for name in files:
+            self.data = os.path.join(self.folder, name)
+            verdict = self.verdict()
+            self.assertNotIn("unknown_event", verdict["reasons"])
+            sizes.append([size["bytes"] for size in verdict["copy_sizes"]])
+            self.assertEqual(sum(size["samples"] for size in verdict["copy_sizes"]), verdict["samples"])
+        self.assertEqual(sizes[0][0], 16384)
+        self.assertEqual(sizes[-1], sizes[0][1:], "the last one knows the last size alone")
+
+    def test_perf_opens_what_was_adapted(self):
+        self.need_perf()
+        samples, _ = self.record_as_nobody("-g", *self.RATE, self.DEEP, "first", "3000", "40")
+        os.chown(self.data, 0, 0)
+        self.assertEqual(self.perf_samples(), samples)
 
 
 if __name__ == "__main__":

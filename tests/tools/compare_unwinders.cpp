@@ -120,7 +120,8 @@ class Comparison {
       const int end = (sample.misc & TEPHRA_WALK_END_MASK) >> TEPHRA_WALK_END_SHIFT;
       if (end != 0) walked[{sample.origin.tid, sample.origin.time}] = {sample.ip, end, user_part(sample.callchain)};
     });
-    const auto walker = unwinder_.walker(side_band.history.spaces(), assembler_.so_far(), "x86_64");
+    const auto walker =
+        unwinder_.walker(side_band.history.spaces(), side_band.history.jit(), assembler_.so_far(), "x86_64");
     tools::LibunwindWalk libunwind(files_, side_band.history.spaces(), assembler_.so_far());
     for_each(side_band, [&](const stream::Sample& sample, uint64_t position) {
       const auto& layout = recording_.events[sample.origin.event].layout;
@@ -130,7 +131,8 @@ class Comparison {
       const uint64_t moment = stream::moment_of(decoder_, sample.origin.time, position);
       const auto space = side_band.history.address_space(sample.origin.pid, moment).value;
       std::vector<uint64_t> ours;
-      const int end = walker->walk(raw, space, ours);
+      const int end =
+          walker->walk(raw, {space, side_band.history.jit().view(sample.origin.pid, moment).value}, ours).how;
       std::erase_if(ours, [](uint64_t word) { return word >= stream::kFirstChainMarker; });
       const auto theirs = libunwind.walk(raw, space, unwind::StackWalker::kMostFrames);
       const Agreement agreement = libunwind_.add(end, ours, theirs);

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstring>
 #include <set>
 #include <thread>
 
@@ -116,6 +117,7 @@ TEST_F(StackProgramTest, WalksRecursionWithoutFramePointers) {
   uint64_t before = 0;
   for (const Sample& sample : taken.samples) {
     EXPECT_EQ(sample.end(), TEPHRA_WALK_OUTERMOST);
+    EXPECT_FALSE(sample.caller_guessed());
     EXPECT_EQ(sample.identifier, 77u);
     EXPECT_EQ(sample.pid, child.pid());
     EXPECT_EQ(sample.tid, child.pid());
@@ -266,7 +268,49 @@ TEST_F(StackProgramTest, AStackThatEndsInCodeWithoutRulesIsNotCalledWhole) {
     for (const Sample& sample : taken.samples) {
       EXPECT_EQ(sample.end(), TEPHRA_WALK_NO_RULE);
       EXPECT_EQ(sample.user.size(), 1u);
+      EXPECT_FALSE(sample.caller_guessed());
     }
+  }
+}
+
+// Keeps a frame, so that whoever has its frame pointer sees its caller, and misses itself.
+__attribute__((noinline, optimize("no-omit-frame-pointer"))) void stay_with_own(OwnStack& stack) {
+  stack.ready = 1;
+  tephra_test_bare_code(&stack.stop, __builtin_frame_address(0));
+  asm volatile("" ::: "memory");
+}
+
+TEST_F(StackProgramTest, ACallerThatAFramePointerTellsInAFileIsAGuess) {
+  if (!load()) GTEST_SKIP() << reason_;
+  const Child child([](OwnStack& stack) { descend(stack, 5, stay_with_own); });
+  const auto sampler = sample(child);
+  const Taken taken = take_until(*program_, 50);
+  ASSERT_GE(taken.samples.size(), 50u);
+  for (const Sample& sample : taken.samples) {
+    EXPECT_EQ(sample.end(), TEPHRA_WALK_OUTERMOST);
+    EXPECT_TRUE(sample.caller_guessed());
+  }
+}
+
+// The same code in memory without a file.
+void stay_in_a_copy(OwnStack& stack) {
+  constexpr size_t kBytes = 64;
+  void* code = ::mmap(nullptr, 4096, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  std::memcpy(code, reinterpret_cast<const void*>(tephra_test_bare_code), kBytes);
+  stack.ready = 1;
+  reinterpret_cast<decltype(&tephra_test_bare_code)>(code)(&stack.stop, __builtin_frame_address(0));
+  asm volatile("" ::: "memory");
+}
+
+TEST_F(StackProgramTest, GeneratedCodeKeepsFramePointersByConvention) {
+  if (!load()) GTEST_SKIP() << reason_;
+  const Child child([](OwnStack& stack) { descend(stack, 5, stay_in_a_copy); });
+  const auto sampler = sample(child);
+  const Taken taken = take_until(*program_, 50);
+  ASSERT_GE(taken.samples.size(), 50u);
+  for (const Sample& sample : taken.samples) {
+    EXPECT_EQ(sample.end(), TEPHRA_WALK_OUTERMOST);
+    EXPECT_FALSE(sample.caller_guessed());
   }
 }
 #endif
@@ -495,8 +539,14 @@ TEST_F(StackProgramTest, AnAddressInNoMappingIsAskedForAndThenAccepted) {
   ASSERT_FALSE(wanted.empty());
   EXPECT_EQ(wanted[0].pid, child.pid());
   EXPECT_NE(wanted[0].address, 0u);
+  // Until there is an answer, perf copies the stacks.
+  const uint64_t walked = program_->totals().walked;
+  sampler->raw();
+  ::usleep(200'000);
+  EXPECT_EQ(program_->totals().walked, walked);
+  EXPECT_FALSE(sampler->raw().empty());
   // The answer knows no more, so samples are no longer held back.
-  ASSERT_TRUE(teller_->tell_first_mapping(child.pid()).ok());
+  program_->answered(child.pid());
   take(*program_);
   const Taken taken = take_until(*program_, 5);
   ASSERT_GE(taken.samples.size(), 5u);

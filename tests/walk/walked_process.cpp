@@ -97,6 +97,8 @@ base::Status Teller::tell(pid_t pid, size_t most, size_t with_rows) {
       mapping.flags = TEPHRA_MAPPING_NO_ROOM;
     } else if (map->path.starts_with('/') || map->path == "[vdso]") {
       TEPHRA_TRY(mapping.table, table_of(std::string(map->path)));
+    } else {
+      mapping.flags = TEPHRA_MAPPING_GENERATED;
     }
     if (map->path != "[vsyscall]") last_.push_back(mapping);
   }
@@ -111,6 +113,7 @@ base::Status Teller::tell(pid_t pid, size_t most, size_t with_rows) {
 }
 
 int Sample::end() const { return (misc & TEPHRA_WALK_END_MASK) >> TEPHRA_WALK_END_SHIFT; }
+bool Sample::caller_guessed() const { return (misc >> TEPHRA_WALK_END_SHIFT & TEPHRA_WALK_GUESSED) != 0; }
 
 namespace {
 

@@ -85,6 +85,7 @@ struct Sample {
   uint64_t stack_bytes = 0;  // as copied
 
   int end() const;
+  bool caller_guessed() const;
 };
 std::vector<Sample> parse_samples(base::Bytes bytes, bool with_address = false, bool with_period = true);
 
