@@ -1,6 +1,6 @@
 # What tephra needs from Debian, by purpose; sourced by ./demo and ./test.
 
-TEPHRA_BUILD_PACKAGES="cmake ninja-build g++ pkg-config libelf-dev libdw-dev libiberty-dev libcli11-dev libfmt-dev
+TEPHRA_BUILD_PACKAGES="cmake ninja-build g++ pkg-config libelf-dev libdw-dev libiberty-dev libcli11-dev libfmt-dev libprotozero-dev
   libzstd-dev zlib1g-dev libdeflate-dev liblzma-dev libdebuginfod-dev libtraceevent-dev libpfm4-dev libbpf-dev clang-14 bpftool"
 # Everyday tests: the unit test library, the oracles (perf, binutils), ps, and what the fuzzers need.
 TEPHRA_TEST_PACKAGES="libgtest-dev python3 procps linux-perf binutils libclang-rt-14-dev clang-format-14

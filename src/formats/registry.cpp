@@ -7,12 +7,13 @@
 #include "formats/folded.h"
 #include "formats/format.h"
 #include "formats/perf_data.h"
+#include "formats/pprof.h"
 
 namespace tephra::formats {
 
 // One line a format; the order is that of trying.
 std::span<const Format* const> formats() {
-  static constexpr std::array<const Format*, 2> kFormats{&kPerfData, &kFolded};
+  static constexpr std::array<const Format*, 3> kFormats{&kPerfData, &kPprof, &kFolded};
   return kFormats;
 }
 

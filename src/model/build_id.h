@@ -4,7 +4,9 @@
 #include <array>
 #include <compare>
 #include <cstdint>
+#include <optional>
 #include <string>
+#include <string_view>
 
 #include "base/bytes.h"
 
@@ -24,6 +26,8 @@ class BuildId {
   bool empty() const { return size_ == 0; }
   base::Bytes bytes() const { return {bytes_.data(), size_}; }
   std::string hex() const;
+  // Nothing when the text is not hexadecimal, or longer than a build id is.
+  static std::optional<BuildId> from_hex(std::string_view text);
   auto operator<=>(const BuildId&) const = default;
 
  private:

@@ -143,14 +143,10 @@ struct Samples {
   std::vector<uint64_t> value;
   std::vector<uint64_t> time;
   std::vector<int32_t> cpu;
-<<<<<<< HEAD
   std::vector<LabelSetId> labels;  // empty: no sample has any
-  std::vector<uint8_t> walk_end;  // enum tephra_walk_end, how a walk by call-frame rules ended; empty: none was walked
-=======
   // How a walk by call-frame rules ended: enum tephra_walk_end, and TEPHRA_WALK_GUESSED beside it. Empty: none was
   // walked.
   std::vector<uint8_t> walk_end;
->>>>>>> main
 
   size_t size() const { return stack.size(); }
 };
@@ -163,14 +159,14 @@ inline constexpr std::string_view kEngineBranches = "branch records";
 
 struct EmbeddedNames;
 
-<<<<<<< HEAD
 // How often an event was sampled, as profiles without single samples tell it. Zero where unknown.
 struct SamplingPeriod {
   std::string event;
   std::string unit;
   int64_t value = 0;
   bool operator==(const SamplingPeriod&) const = default;
-=======
+};
+
 // Copies of the user stack of one size: how many samples carry one, and of how many the stack was found to go on beyond
 // it.
 struct CopySize {
@@ -178,7 +174,6 @@ struct CopySize {
   uint64_t samples = 0;
   uint64_t cut = 0;
   bool operator==(const CopySize&) const = default;
->>>>>>> main
 };
 
 // Facts about the recording as a whole. Empty or zero where unknown.
