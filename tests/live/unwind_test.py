@@ -135,7 +135,10 @@ for round in range(12):
 
 def bpf_works():
     probe = run([TEPHRA, "record", "-q", "--call-graph", "bpf", "-e", "cpu-clock", "-o", "/dev/null", "true"])
-    return "" if probe.returncode == 0 else probe.stderr.strip()
+    why_not = "" if probe.returncode == 0 else probe.stderr.strip()
+    if why_not and os.environ.get("TEPHRA_TEST_BPF_LOADS"):
+        raise AssertionError("programs must load here: " + why_not)
+    return why_not
 
 
 class UnwindTest(RecordTest):
