@@ -89,9 +89,17 @@ bool imported_rooted(const Profile& profile, StackId stack) {
                      [&](FrameId frame) { return frame && model::is_entry_name(profile.function_name(frame)); });
 }
 
+// Whether call-frame information says of a frame that it has a caller. A walk by the rules of other code, which was there
+// before, may find a zero where the return address is not, and take that for the end.
+bool has_caller(const Profile& profile, FrameId frame) {
+  const Frame& row = profile.frames[frame];
+  return profile.code_kind(frame) == model::CodeKind::kFile && row.function &&
+         !(row.facts & (model::kOutermost | model::kNotDescribed));
+}
+
 bool is_rooted(const Profile& profile, const StackFacts& facts, size_t sample) {
   if (!facts.outermost) return false;
-  if (walk_end(profile.samples, sample) == TEPHRA_WALK_OUTERMOST) return true;
+  if (walk_end(profile.samples, sample) == TEPHRA_WALK_OUTERMOST) return !has_caller(profile, facts.outermost);
   if (profile.code_kind(facts.outermost) == model::CodeKind::kImported) {
     return imported_rooted(profile, profile.samples.stack[sample]);
   }
@@ -167,6 +175,8 @@ Findings examine(const Profile& profile, Verdict& verdict) {
     findings.named += facts.named * count;
     if (is_rooted(profile, facts, i)) {
       findings.rooted += count;
+    } else if (end == TEPHRA_WALK_OUTERMOST) {
+      findings.walk_ends.add(profile, profile.samples.stack[i], Reason::walk_implausible, count);
     } else if (const auto reason = reason_of(end)) {
       findings.walk_ends.add(profile, profile.samples.stack[i], *reason, count);
     } else if (facts.outermost) {
@@ -324,8 +334,8 @@ class Advisor {
       add(std::min(badness_above(of_all(guessed), &Limits::caller_unsure), 1), of_all(guessed),
           fmt::format("{} have a caller that was guessed by frame pointer{}{}", of_samples(guessed),
                       where.empty() ? "" : ", in ", where),
-          "This code has no call-frame information. Where it keeps no frame pointer a caller is missing; add .cfi "
-          "directives, or build it with -fasynchronous-unwind-tables.");
+          "No call-frame information of this code was at hand. That is right where the code keeps frame pointers, as "
+          "V8's does; elsewhere a caller may be missing.");
     }
     if (const uint64_t cut = count(Reason::depth_limit); cut > 0) {
       add(badness_above(of_all(cut), &Limits::truncated), of_all(cut),

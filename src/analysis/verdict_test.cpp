@@ -202,12 +202,27 @@ TEST(Verdict, GradesChangeAtTheLimits) {
 }
 
 TEST(Verdict, AWalkThatReachedTheOutermostFrameIsWhole) {
-  const auto verdict = Case("stack copies").walked(3, {kWork}, TEPHRA_WALK_OUTERMOST).judge();
+  const Part undescribed{"begin", CodeKind::kFile, model::kNotDescribed};
+  const Part generated{"begin", CodeKind::kJit};
+  auto verdict = Case("stack copies")
+                     .walked(3, {kStart}, TEPHRA_WALK_OUTERMOST)
+                     .walked(2, {undescribed, kWork}, TEPHRA_WALK_OUTERMOST)
+                     .walked(1, {generated, kWork}, TEPHRA_WALK_OUTERMOST)
+                     .judge();
   EXPECT_EQ(verdict.stacks_rooted, 1);
   EXPECT_TRUE(verdict.stack_ends.empty());
   EXPECT_TRUE(verdict.reasons.empty());
   // One that ended where there is no caller anyway, for want of bytes.
   EXPECT_EQ(Case("stack copies").walked(3, {kStart, kWork}, TEPHRA_WALK_COPY_END).judge().stacks_rooted, 1);
+}
+
+TEST(Verdict, AWalkThatEndedWhereThereIsACallerIsNotWhole) {
+  const auto verdict = Case("stack copies")
+                           .walked(3, {kStart, kWork}, TEPHRA_WALK_OUTERMOST)
+                           .walked(1, {kWork}, TEPHRA_WALK_OUTERMOST)
+                           .judge();
+  EXPECT_EQ(verdict.stacks_rooted, 0.75);
+  EXPECT_EQ(verdict.reasons.at("walk_implausible"), 1u);
 }
 
 TEST(Verdict, WalksThatEndEarlyAreCountedByReasonAndModule) {

@@ -91,7 +91,10 @@ base::Status RecordedEvents::open_with(StackChoice choice, pid_t program) {
 
 base::Status RecordedEvents::open_rings() {
   const Target& target = options_.target;
-  const RingSet::Size size{options_.ring_bytes.value_or(usual_ring_bytes()), options_.ring_bytes.has_value()};
+  // The program that walks stacks is to know soon of code that has taken the place of other code. Beside the copies at
+  // the start, rings then hold records about processes alone.
+  const bool prompt = stacks_ != nullptr && !options_.flight;
+  const RingSet::Size size{options_.ring_bytes.value_or(usual_ring_bytes()), options_.ring_bytes.has_value(), prompt};
   return events_->open_rings(target.cpus.empty() ? kernel::online_cpus() : target.cpus, target.whole_cpus(), size);
 }
 
