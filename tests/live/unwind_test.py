@@ -344,16 +344,55 @@ class Processes(UnwindTest):
         self.assertLess(sum(s.walk_end == 0 for s in children) / len(children), 0.1, walks)
 
 
+# Frames of different sizes at the same addresses.
+PLUGIN = """
+extern "C" __attribute__((noinline)) unsigned plugin_inner(volatile unsigned* words, unsigned n) {
+  unsigned sum = 0;
+  while (n--) words[n % WORDS] = sum += n;
+  return sum;
+}
+extern "C" unsigned plugin_work(unsigned n) {
+  volatile unsigned words[WORDS];
+  return plugin_inner(words, n) + words[0];
+}
+"""
+EXCHANGE = """
+#include <dlfcn.h>
+int main(int, char** paths) {
+  unsigned sum = 0;
+  for (int i = 0; i < 10; ++i) {
+    void* plugin = dlopen(paths[1 + i % 2], RTLD_NOW);
+    sum += reinterpret_cast<unsigned (*)(unsigned)>(dlsym(plugin, "plugin_work"))(300000000);
+    dlclose(plugin);
+  }
+  return sum == 1;
+}
+"""
+
+
 class Hard(UnwindTest):
     """What must not be called whole, and what must not be lost."""
 
-    def compile(self, name, text):
+    def compile(self, name, text, *words):
         if shutil.which("g++") is None:
             self.skipTest("g++ is not installed")
         out = os.path.join(self.folder, name)
-        done = run(["g++", "-O2", "-g", "-fomit-frame-pointer", "-o", out, "-x", "c++", "-", "-pthread"], input=text)
+        done = run(["g++", "-O2", "-g", "-fomit-frame-pointer", "-o", out, "-x", "c++", "-", "-pthread", *words], input=text)
         self.assertEqual(done.returncode, 0, done.stderr)
         return out
+
+    def test_code_that_takes_the_place_of_other_code(self):
+        plugins = [self.compile(f"{name}.so", PLUGIN.replace("WORDS", words), "-shared", "-fPIC")
+                   for name, words in (("small", "3"), ("large", "700"))]
+        self.record("--call-graph", "bpf", *RATE, self.compile("exchange", EXCHANGE, "-ldl"), *plugins)
+        stacks = {stack: count for stack, count in self.folded().items() if "plugin_inner" in stack}
+        whole = sum(count for stack, count in stacks.items() if "_start;" in stack)
+        self.assertGreater(sum(stacks.values()), 200, stacks)
+        self.assertGreaterEqual(whole, 0.5 * sum(stacks.values()), stacks)
+        # The others are not taken for whole ones.
+        verdict = json.loads(run([TEPHRA, "report", "--json", self.data]).stdout)["verdict"]
+        broken = sum(stacks.values()) - whole
+        self.assertGreaterEqual(verdict["samples"] * (1 - verdict["stacks_rooted"]), broken - 0.5, verdict)
 
     def test_a_stack_that_ends_in_code_without_rows_is_not_called_whole(self):
         binary = self.compile("bare", BARE)
