@@ -96,6 +96,13 @@ base::Status start_bpf(bpf_object_skeleton* skeleton, const std::string& what) {
   return {};
 }
 
+base::Result<size_t> possible_cpus(const std::string& what) {
+  const BpfLog log;
+  const int cpus = libbpf_num_possible_cpus();
+  if (cpus <= 0) return explain_bpf(what, -cpus, log.text());
+  return static_cast<size_t>(cpus);
+}
+
 base::Result<std::unique_ptr<BpfRing>> BpfRing::open(int map_fd, OnRecord on_record) {
   const BpfLog log;
   std::unique_ptr<BpfRing> ring(new BpfRing);
@@ -125,6 +132,7 @@ BpfLog::BpfLog() = default;
 BpfLog::~BpfLog() = default;
 base::Error explain_bpf(std::string what, int, const std::string&) { return built_without_bpf(std::move(what)); }
 base::Status start_bpf(bpf_object_skeleton*, const std::string& what) { return built_without_bpf(what); }
+base::Result<size_t> possible_cpus(const std::string& what) { return built_without_bpf(what); }
 base::Result<std::unique_ptr<BpfRing>> BpfRing::open(int, OnRecord) {
   return built_without_bpf("cannot read what a BPF program sends");
 }

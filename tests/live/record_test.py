@@ -344,6 +344,20 @@ class Errors(RecordTest):
         self.fails("--frobnicate", "true", status=2, says=["frobnicate"])
         self.assert_no_leftovers()
 
+    def test_too_few_descriptors_are_an_error_that_says_so(self):
+        for mode in ("auto", "bpf"):
+            statuses = {}
+            for limit in range(9, 45):
+                with self.subTest(mode=mode, limit=limit):
+                    result = run(["sh", "-c", f'ulimit -n {limit}; exec "$@"', "sh", TEPHRA, "record", "--call-graph",
+                                  mode, "-F", "499", "-o", self.data, "true"])
+                    statuses[limit] = result.returncode
+                    self.assertIn(result.returncode, (0, 125), result.stderr)
+                    if result.returncode != 0:
+                        self.assertIn("too many open files", result.stderr.lower())
+            self.assertEqual(statuses[9], 125)
+
+
     def test_no_such_process(self):
         self.fails("-p", "4194000", status=1, says=["4194000", "no such process"])
         self.fails("-t", "4194000", status=1, says=["4194000", "no such thread"])
