@@ -14,6 +14,7 @@
 #include "cli/arguments.h"
 #include "cli/command.h"
 #include "cli/input.h"
+#include "cli/output_path.h"
 #include "cli/redaction_key.h"
 #include "cli/source_options.h"
 #include "formats/format.h"
@@ -233,6 +234,7 @@ void print_missing(const Bundle& bundle) {
 
 base::Result<int> write_archive(const InputOptions& input, const std::string& output, bool unproven) {
   TEPHRA_TRY(const auto packing, packing_of(output));
+  TEPHRA_CHECK_OK(refuse_input(output, input.path));
   TEPHRA_TRY(const auto content, base::FileContent::open(input.path));
   stream::BuildOptions build;
   build.filter.keep_idle = build.filter.keep_own = true;

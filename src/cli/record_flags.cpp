@@ -10,6 +10,7 @@
 #include "base/units.h"
 #include "cli/branch_types.h"
 #include "cli/call_graph_option.h"
+#include "cli/output_path.h"
 #include "cli/redaction_key.h"
 #include "kernel/procfs.h"
 
@@ -329,6 +330,7 @@ base::Result<RecordOptions> record_options(const CLI::App& parser, const RecordF
     TEPHRA_TRY(options.ring_bytes, ring_bytes_of(flags.ring));
   }
   TEPHRA_CHECK_OK(set_output(parser, flags, options.output));
+  TEPHRA_CHECK_OK(refuse_program(options.output.path, options.target.command));
   TEPHRA_CHECK_OK(set_flight(flags, options));
   options.control = flags.control;
   options.embed_names = !flags.no_embed && !flags.no_build_ids;

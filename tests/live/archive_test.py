@@ -69,6 +69,18 @@ class ArchiveTest(RecordTest):
         names = {name for stack in parse_folded(result.stdout) for name in stack.split(";")}
         self.assertLessEqual({"main", "heavy"}, names)
 
+    def test_the_recording_is_not_written_over(self):
+        self.record("-F", "999", SPIN, "100")
+        os.rename(self.data, os.path.join(self.folder, "recording.tar"))
+        with open(os.path.join(self.folder, "recording.tar"), "rb") as before:
+            content = before.read()
+        result = run([TEPHRA, "archive", "recording.tar", "-o", "./recording.tar"], cwd=self.folder)
+        self.assertEqual(result.returncode, 2, result.stderr)
+        self.assertIn("it is the file that is read", result.stderr)
+        with open(os.path.join(self.folder, "recording.tar"), "rb") as after:
+            self.assertEqual(after.read(), content)
+
+
     def test_what_is_missing_is_said(self):
         app = os.path.join(self.folder, "app")
         shutil.copy(SPIN, app)

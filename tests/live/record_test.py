@@ -344,6 +344,23 @@ class Errors(RecordTest):
         self.fails("--frobnicate", "true", status=2, says=["frobnicate"])
         self.assert_no_leftovers()
 
+    def test_a_program_is_not_written_over(self):
+        shutil.copy(SPIN, os.path.join(self.folder, "app"))
+        with open(os.path.join(self.folder, "script"), "w") as script:
+            script.write("#!/bin/sh\n")
+        os.chmod(os.path.join(self.folder, "script"), 0o755)
+        os.link(os.path.join(self.folder, "script"), os.path.join(self.folder, "other-name"))
+        self.fails("-o", "app", "./app", "1", status=2, says=["cannot write 'app'", "the program that is to be run"])
+        self.fails("-o", "app", "true", status=2, says=["cannot write 'app'", "a program, not a recording"])
+        self.fails("-o", "other-name", "./script", status=2, says=["the program that is to be run"])
+        path = self.folder + ":" + os.environ["PATH"]
+        found = run([TEPHRA, "record", "-o", "script", "script"], cwd=self.folder, env={**os.environ, "PATH": path})
+        self.assertEqual(found.returncode, 2, found.stderr)
+        self.assert_no_leftovers("app", "other-name", "script")
+        with open(SPIN, "rb") as whole, open(os.path.join(self.folder, "app"), "rb") as kept:
+            self.assertEqual(whole.read(), kept.read())
+
+
     def test_too_few_descriptors_are_an_error_that_says_so(self):
         for mode in ("auto", "bpf"):
             statuses = {}
