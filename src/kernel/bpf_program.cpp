@@ -1,13 +1,18 @@
 #include "kernel/bpf_program.h"
 
 #include <errno.h>
+#include <fmt/format.h>
+#include <sys/eventfd.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cstdarg>
 #include <cstdio>
+#include <vector>
 
+#include "base/file.h"
 #include "kernel/bpf_config.h"
+#include "kernel/privileges.h"
 
 #if TEPHRA_BPF
 #include <bpf/libbpf.h>
@@ -59,6 +64,19 @@ std::string telling_line(const std::string& log) {
   return best;
 }
 
+// Whether this process may open fewer descriptors than a program and its maps take. libbpf says little of it: where its
+// trials of what the kernel can do find none, it goes on without, and fails later for another reason.
+bool descriptors_are_short() {
+  constexpr size_t kEnough = 32;
+  std::vector<base::FileDescriptor> taken;
+  while (taken.size() < kEnough) {
+    base::FileDescriptor next(::eventfd(0, EFD_CLOEXEC));
+    if (!next) return errno == EMFILE;
+    taken.push_back(std::move(next));
+  }
+  return false;
+}
+
 }  // namespace
 
 BpfLog::BpfLog() {
@@ -70,6 +88,10 @@ BpfLog::BpfLog() {
 BpfLog::~BpfLog() { t_log = nullptr; }
 
 base::Error explain_bpf(std::string what, int error_number, const std::string& log) {
+  if (error_number == EMFILE || descriptors_are_short()) {
+    return base::failed(std::move(what), {}, fmt::format("too many open files (ulimit -n is {})", open_file_limit()),
+                        "Raise the limit: ulimit -n 4096.");
+  }
   if (error_number == EPERM || error_number == EACCES) {
     if (::geteuid() != 0) {
       return base::failed(std::move(what), {}, "BPF programs may not be loaded by this user",
