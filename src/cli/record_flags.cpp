@@ -72,7 +72,7 @@ base::Status set_rates(const RecordFlags& flags, SampleSettings& sampling) {
 
 base::Status set_stacks(const RecordFlags& flags, SampleSettings& sampling) {
   if (flags.stacks) sampling.call_graph = CallGraph::kAuto;
-  if (!flags.call_graph.empty()) TEPHRA_CHECK_OK(set_call_graph(flags.call_graph, sampling));
+  if (flags.call_graph) TEPHRA_CHECK_OK(set_call_graph(*flags.call_graph, sampling));
   if (!flags.max_stack.empty()) TEPHRA_CHECK_OK(set_max_stack(flags.max_stack, sampling));
   if (flags.user_stacks_only && flags.kernel_stacks_only) {
     return base::usage_error("--user-callchains and --kernel-callchains leave no stacks at all");

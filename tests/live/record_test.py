@@ -338,6 +338,9 @@ class Errors(RecordTest):
         self.fails("-F", "9", "-c", "9", "true", status=2, says=["-F and -c"])
         self.fails("--call-graph", "magic", "true", status=2, says=["unknown call graph mode"])
         self.fails("--call-graph", "dwarf,70000", "true", status=2, says=["65528"])
+        self.fails("--call-graph", "", "true", status=2, says=["unknown call graph mode"])
+        self.fails("--call-graph=", "true", status=2, says=["--call-graph"])
+        self.fails("--call-graph", "dwarf,1", "true", status=2, says=["not a stack size", "1024", "callers"])
         self.fails("-m", "zero", "true", status=2, says=["not a ring size"])
         self.fails("-p", "12x", status=2, says=["not a list of process numbers"])
         self.fails("-a", "-p", "1", status=2, says=["-a records everything"])
@@ -360,7 +363,6 @@ class Errors(RecordTest):
         with open(SPIN, "rb") as whole, open(os.path.join(self.folder, "app"), "rb") as kept:
             self.assertEqual(whole.read(), kept.read())
 
-
     def test_too_few_descriptors_are_an_error_that_says_so(self):
         for mode in ("auto", "bpf"):
             statuses = {}
@@ -375,7 +377,6 @@ class Errors(RecordTest):
                         self.assertIn("too many open files", result.stderr.lower())
                         self.assertIn("ulimit -n", result.stderr)
             self.assertEqual(statuses[9], 125)
-
 
     def test_no_such_process(self):
         self.fails("-p", "4194000", status=1, says=["4194000", "no such process"])
