@@ -10,6 +10,7 @@
 #include "base/units.h"
 #include "cli/branch_types.h"
 #include "cli/call_graph_option.h"
+#include "cli/output_path.h"
 #include "cli/redaction_key.h"
 #include "kernel/procfs.h"
 
@@ -71,7 +72,7 @@ base::Status set_rates(const RecordFlags& flags, SampleSettings& sampling) {
 
 base::Status set_stacks(const RecordFlags& flags, SampleSettings& sampling) {
   if (flags.stacks) sampling.call_graph = CallGraph::kAuto;
-  if (!flags.call_graph.empty()) TEPHRA_CHECK_OK(set_call_graph(flags.call_graph, sampling));
+  if (flags.call_graph) TEPHRA_CHECK_OK(set_call_graph(*flags.call_graph, sampling));
   if (!flags.max_stack.empty()) TEPHRA_CHECK_OK(set_max_stack(flags.max_stack, sampling));
   if (flags.user_stacks_only && flags.kernel_stacks_only) {
     return base::usage_error("--user-callchains and --kernel-callchains leave no stacks at all");
@@ -329,6 +330,7 @@ base::Result<RecordOptions> record_options(const CLI::App& parser, const RecordF
     TEPHRA_TRY(options.ring_bytes, ring_bytes_of(flags.ring));
   }
   TEPHRA_CHECK_OK(set_output(parser, flags, options.output));
+  TEPHRA_CHECK_OK(refuse_program(options.output.path, options.target.command));
   TEPHRA_CHECK_OK(set_flight(flags, options));
   options.control = flags.control;
   options.embed_names = !flags.no_embed && !flags.no_build_ids;

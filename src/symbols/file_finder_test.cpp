@@ -3,7 +3,10 @@
 #include <elf.h>
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sched.h>
+#include <sys/mount.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <filesystem>
@@ -11,6 +14,7 @@
 
 #include <fmt/format.h>
 
+#include "base/located_file.h"
 #include "symbols/code_object.h"
 #include "symbols/regular_file.h"
 
@@ -131,6 +135,35 @@ TEST_F(FileFinderTest, FilesThatAreNotStoredAreNotRead) {
   const auto behind_link = open_regular(fmt::format("/proc/self/fd/{}", held.get()));
   ASSERT_TRUE(behind_link);
   EXPECT_TRUE(behind_link->mapped());
+}
+
+// In a child with mounts of its own, as in a chroot where nobody mounted it.
+TEST_F(FileFinderTest, FilesAreReadWithoutProc) {
+  const std::string path = put(kProgram, "program");
+  std::filesystem::create_symlink(path, folder_ / "link");
+  const std::string link = folder_ / "link";
+  constexpr int kCannotTry = 77;
+  const pid_t child = ::fork();
+  if (child == 0) {
+    if (::unshare(CLONE_NEWNS) != 0 || ::mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0 ||
+        ::umount2("/proc", MNT_DETACH) != 0 || ::access("/proc/self/fd", F_OK) == 0) {
+      ::_exit(kCannotTry);
+    }
+    const auto whole = open_regular(link);
+    if (!whole || whole->bytes().size() != std::filesystem::file_size(path)) ::_exit(1);
+    // What has taken the place of the file since is not opened.
+    const base::FileDescriptor place = base::locate(link);
+    if (!base::open_located(place, link)) ::_exit(2);
+    std::filesystem::rename(path, folder_ / "away");
+    std::ofstream(path) << "another";
+    errno = 0;
+    ::_exit(base::open_located(place, link) || errno != ESTALE ? 3 : 0);
+  }
+  int status = 0;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  ASSERT_TRUE(WIFEXITED(status));
+  if (WEXITSTATUS(status) == kCannotTry) GTEST_SKIP() << "this user may not change mounts";
+  EXPECT_EQ(WEXITSTATUS(status), 0);
 }
 
 // Headers of a sparse file claim what the file does not hold: tables of 20 GiB, all of them empty rows.
