@@ -306,18 +306,19 @@ class Advisor {
       add(badness_below(verdict_.stacks_rooted, &Limits::rooted), of_all(unrooted),
           fmt::format("{} have a stack that ends too early{}{}", of_samples(unrooted), where.empty() ? "" : ", in ",
                       where),
-          "These are compiled without frame pointers; build with -fno-omit-frame-pointer.");
+          "These are compiled without frame pointers; " + instead_of_frame_pointers());
     }
     if (verdict_.caller_unsure > 0) {
       add(badness_above(of_all(verdict_.caller_unsure), &Limits::caller_unsure), of_all(verdict_.caller_unsure),
           fmt::format("{} lack the direct caller of the leaf, in {}", of_samples(verdict_.caller_unsure),
                       worst(findings_.unsure_in)),
-          "The leaf had not set up its frame pointer there; the callers further out are right.");
+          "The leaf had not set up its frame pointer there; the callers further out are right. To have it, record with "
+          "--call-graph bpf or --call-graph dwarf.");
     }
     if (const uint64_t through = findings_.caller_without_frame; through > 0) {
       add(badness_above(of_all(through), &Limits::caller_unsure), of_all(through),
           fmt::format("{} pass through code without frame pointers, whose caller may be missing", of_samples(through)),
-          "Build it with -fno-omit-frame-pointer.");
+          "Record with --call-graph bpf or --call-graph dwarf, or build it with -fno-omit-frame-pointer.");
     }
     if (const uint64_t guessed = findings_.caller_guessed; guessed > 0) {
       const std::string where = worst(findings_.guessed_in);
@@ -332,6 +333,13 @@ class Advisor {
           fmt::format("{} have stacks deeper than the kernel's limit", of_samples(cut)),
           "Raise it: sysctl kernel.perf_event_max_stack=512.");
     }
+  }
+
+  // Engines that need none are at hand where this one was taken.
+  std::string instead_of_frame_pointers() const {
+    return verdict_.engine == model::kEngineFramePointers
+               ? "record with --call-graph bpf or --call-graph dwarf, or build with -fno-omit-frame-pointer."
+               : "build with -fno-omit-frame-pointer.";
   }
 
   // One piece of advice a reason, with the modules in which walks ended for it.

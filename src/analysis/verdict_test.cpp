@@ -96,6 +96,14 @@ TEST(Verdict, RootedIsWhatReachesAnOutermostFrame) {
   EXPECT_EQ(Case().add(1, {}).judge().stacks_rooted, 0);
 }
 
+TEST(Verdict, BrokenFramePointersHaveAnotherEngineAsAdvice) {
+  const std::string advice = "too early, in some.so These are compiled without frame pointers; record with";
+  EXPECT_TRUE(advises(Case().add(1, {{"main"}, kWork}).judge(), advice + " --call-graph bpf or --call-graph dwarf"));
+  const auto other = Case("other").add(1, {{"main"}, kWork}).judge();
+  EXPECT_TRUE(advises(other, "build with -fno-omit-frame-pointer"));
+  EXPECT_FALSE(advises(other, "--call-graph"));
+}
+
 TEST(Verdict, TheKernelsEntryIsTheRootOfKernelThreadsAlone) {
   EXPECT_EQ(
       Case().add(1, {{"ret_from_fork", CodeKind::kKernel}, {"kthread", CodeKind::kKernel}}, true).judge().stacks_rooted,
@@ -129,6 +137,7 @@ TEST(Verdict, ALeafWithoutAFrameHidesItsCaller) {
   EXPECT_EQ(inside.caller_unsure, 0u);
   EXPECT_EQ(inside.reasons.at("caller_without_frame"), 3u);
   EXPECT_TRUE(advises(inside, "pass through code without frame pointers"));
+  EXPECT_TRUE(advises(inside, "--call-graph bpf or --call-graph dwarf"));
   // An outermost frame has no caller to miss.
   const Part entry{"_start", CodeKind::kFile, model::kOutermost | model::kFrameNotSetUp};
   EXPECT_EQ(Case().add(3, {entry}).judge().caller_unsure, 0u);
@@ -136,6 +145,7 @@ TEST(Verdict, ALeafWithoutAFrameHidesItsCaller) {
   const auto verdict = Case().add(1, {kStart, unsure}).good(3).judge();
   EXPECT_EQ(verdict.reasons.at("leaf_without_frame"), 1u);
   EXPECT_TRUE(advises(verdict, "25.0 % of samples lack the direct caller of the leaf, in some.so"));
+  EXPECT_TRUE(advises(verdict, "--call-graph bpf or --call-graph dwarf"));
   EXPECT_NE(one_line(verdict).find("25.0 % without their direct caller"), std::string::npos);
 }
 
