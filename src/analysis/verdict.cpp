@@ -135,9 +135,26 @@ struct Findings {
   ByModule unrooted_in;
   ByModule unsure_in;
   ByModule guessed_in;
-  ByModule unnamed_in;
+  ByModule stripped;  // that have frames without a name, and could be looked into
+  ByModule not_at_hand;
   WalkEnds walk_ends;
 };
+
+// Where a frame without a name counts; null where it has one, or no file whose symbols could be installed. Code that
+// nothing describes is of a file that is gone or another now, if there are such files.
+ByModule* unnamed_of(const Profile& profile, FrameId id, Findings& findings) {
+  const Frame& frame = profile.frames[id];
+  const model::CodeKind kind = profile.code_kind(id);
+  if (profile.functions[frame.function].named || !frame.mapping) return nullptr;
+  if (kind == model::CodeKind::kAnonymous || kind == model::CodeKind::kJit) return nullptr;
+  const auto& quality = profile.quality;
+  if (profile.in_kernel(id)) {
+    const bool hidden = quality[Reason::kernel_symbols_hidden] + quality[Reason::kernel_mismatch] > 0;
+    return hidden ? nullptr : &findings.stripped;
+  }
+  const bool files_lack = quality[Reason::file_missing] + quality[Reason::build_id_mismatch] > 0;
+  return files_lack && (frame.facts & model::kNotDescribed) ? &findings.not_at_hand : &findings.stripped;
+}
 
 void count_unnamed(const Profile& profile, Findings& findings) {
   // How many samples go through each stack row, children first.
@@ -147,10 +164,8 @@ void count_unnamed(const Profile& profile, Findings& findings) {
   for (uint32_t i = static_cast<uint32_t>(through.size()); i-- > 1;) {
     const model::Stack& stack = profile.stacks[StackId{i}];
     through[stack.parent.value] += through[i];
-    // An address that belongs to no file has none whose symbols could be installed.
-    if (!profile.functions[profile.frames[stack.frame].function].named && profile.frames[stack.frame].mapping) {
-      findings.unnamed_in[place_of(profile, stack.frame)] += through[i];
-    }
+    ByModule* const modules = unnamed_of(profile, stack.frame, findings);
+    if (modules != nullptr) (*modules)[place_of(profile, stack.frame)] += through[i];
   }
 }
 
@@ -366,7 +381,8 @@ class Advisor {
             "kernel functions have no names because the recording is of another kernel or boot",
             "Read the recording on the machine, and in the boot, that made it.");
     because(Reason::build_id_mismatch, "files on disk are not those that ran, and were not used for names",
-            "Put the files that ran back, or record again.");
+            "Put the files that ran back, or record again; recordings of tephra hold the names unless made with "
+            "--no-embed.");
     if (const uint64_t unproven = count(Reason::file_unproven); unproven > 0) {
       add(0, share(unproven, findings_.frames),
           "some names are from files without a build id, which may not be those that ran",
@@ -403,18 +419,24 @@ class Advisor {
                         : "Record with tephra, which stores them with their times, or with perf record -k mono and a "
                           "runtime that writes a jitdump.");
     }
-    because(Reason::file_missing, "files that ran are not here any more", "Read the recording where the files are.");
-    const uint64_t unnamed = findings_.frames - findings_.named;
-    // The reasons above have advice of their own, and addresses outside every mapping have no file.
+    because(Reason::file_missing, "files that ran are not here any more",
+            "Read the recording where the files are; recordings of tephra hold the names unless made with --no-embed.");
+    advise_on_stripped(badness);
+  }
+
+  // The other reasons have advice of their own, and addresses outside every mapping have no file.
+  void advise_on_stripped(int badness) {
     const uint64_t explained = count(Reason::kernel_symbols_hidden) + count(Reason::kernel_mismatch) +
                                count(Reason::build_id_mismatch) + count(Reason::file_missing) +
-                               count(Reason::jit_code_unnamed) + count(Reason::jit_code_doubtful);
-    if (badness > 0 && explained < unnamed && !findings_.unnamed_in.empty()) {
-      add(badness, share(unnamed, findings_.frames),
-          fmt::format("{} of frames have no name, in {}", percent(share(unnamed, findings_.frames)),
-                      worst(findings_.unnamed_in)),
-          "Install the debug symbols of these files, or build them without stripping.");
-    }
+                               count(Reason::jit_code_unnamed) + count(Reason::jit_code_doubtful) +
+                               count(Reason::address_not_mapped);
+    const uint64_t unnamed = findings_.frames - findings_.named;
+    if (badness == 0 || explained >= unnamed) return;
+    const std::string where = worst(findings_.stripped.empty() ? findings_.not_at_hand : findings_.stripped);
+    if (where.empty()) return;
+    const double part = share(unnamed - explained, findings_.frames);
+    add(badness, part, fmt::format("{} of frames have no name, in {}", percent(part), where),
+        "Install the debug symbols of these files, or build them without stripping.");
   }
 
   const Profile& profile_;

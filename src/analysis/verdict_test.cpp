@@ -157,6 +157,31 @@ TEST(Verdict, NamesAreWeightedBySamples) {
   EXPECT_TRUE(advises(verdict, "15.0 % of frames have no name, in some.so"));
 }
 
+TEST(Verdict, UnnamedFramesHaveTheAdviceOfWhatMostOfThemLack) {
+  const Part stripped{"[unknown] a", CodeKind::kFile, 0, false};
+  const Part away{"[unknown] b", CodeKind::kFile, model::kNotDescribed, false};
+  const Part kernel{"[unknown] c", CodeKind::kKernel, 0, false};
+  for (const auto& [reason, text] : {std::pair{Reason::file_missing, "not here any more"},
+                                     std::pair{Reason::build_id_mismatch, "not those that ran"}}) {
+    Case gone;
+    gone.add(60, {kStart, away}).add(10, {kStart, stripped}).good(30).quality()[reason] = 60;
+    const auto verdict = gone.judge();
+    EXPECT_NE(one_line(verdict).find(text), std::string::npos) << one_line(verdict);
+    EXPECT_EQ(one_line(verdict).find("Install"), std::string::npos) << one_line(verdict);
+    EXPECT_TRUE(advises(verdict, "5.0 % of frames have no name, in some.so Install"));
+    Case all;
+    all.add(60, {kStart, away}).good(40).quality()[reason] = 60;
+    EXPECT_FALSE(advises(all.judge(), "Install"));
+  }
+  Case hidden;
+  hidden.add(60, {kStart, kernel}).good(40).quality()[Reason::kernel_symbols_hidden] = 59;
+  const auto verdict = hidden.judge();
+  EXPECT_FALSE(advises(verdict, "Install"));
+  EXPECT_TRUE(advises(verdict, "kernel.kptr_restrict=0"));
+  // A kernel that tells its symbols and has none there.
+  EXPECT_TRUE(advises(Case().add(60, {kStart, kernel}).good(40).judge(), "in [kernel] Install"));
+}
+
 // Each figure at its limits: the last that is good, the first that is fair, the first that is poor.
 TEST(Verdict, GradesChangeAtTheLimits) {
   const auto grades = [](auto make) { return std::array{make(0).grade, make(1).grade, make(2).grade}; };
