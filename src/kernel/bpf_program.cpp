@@ -1,6 +1,7 @@
 #include "kernel/bpf_program.h"
 
 #include <errno.h>
+#include <fmt/format.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -8,6 +9,7 @@
 #include <cstdio>
 
 #include "kernel/bpf_config.h"
+#include "kernel/grant.h"
 
 #if TEPHRA_BPF
 #include <bpf/libbpf.h>
@@ -72,8 +74,9 @@ BpfLog::~BpfLog() { t_log = nullptr; }
 base::Error explain_bpf(std::string what, int error_number, const std::string& log) {
   if (error_number == EPERM || error_number == EACCES) {
     if (::geteuid() != 0) {
-      return base::failed(std::move(what), {}, "BPF programs may not be loaded by this user",
-                          "Run as root, or give tephra the rights: sudo setcap cap_bpf,cap_perfmon+ep $(which tephra)");
+      return base::failed(
+          std::move(what), {}, "BPF programs may not be loaded by this user",
+          fmt::format("Run as root, or give tephra the rights: sudo {} $(which tephra)", kGrantCommand));
     }
   }
   if (::access("/sys/kernel/btf/vmlinux", R_OK) != 0) {
