@@ -346,7 +346,7 @@ class Advisor {
     if (const uint64_t cut = count(Reason::depth_limit); cut > 0) {
       add(badness_above(of_all(cut), &Limits::truncated), of_all(cut),
           fmt::format("{} have stacks deeper than the kernel's limit", of_samples(cut)),
-          "Raise it: sysctl kernel.perf_event_max_stack=512.");
+          "Record with --call-graph bpf, or raise it: sysctl kernel.perf_event_max_stack=512.");
     }
   }
 

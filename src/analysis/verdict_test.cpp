@@ -259,7 +259,7 @@ TEST(Verdict, WalksThatEndEarlyAreCountedByReasonAndModule) {
   EXPECT_EQ(verdict.stack_ends[0].module, "some.so");
   EXPECT_EQ(verdict.stack_ends[0].reason, "stack_copy_too_short");
   EXPECT_EQ(verdict.stack_ends[0].samples, 3u);
-  EXPECT_TRUE(advises(verdict, "Record a larger copy"));
+  EXPECT_TRUE(advises(verdict, "(--call-graph dwarf,65528) where they were smaller than the most"));
   EXPECT_TRUE(advises(verdict, "where the files that ran are"));
   EXPECT_FALSE(advises(verdict, "-fno-omit-frame-pointer"));
   EXPECT_NE(details(verdict).find("in some.so: stack_copy_too_short"), std::string::npos);
@@ -275,6 +275,11 @@ TEST(Verdict, EveryEndOfAWalkHasAReasonAndAdvice) {
     ASSERT_FALSE(verdict.advice.empty());
     EXPECT_NE(verdict.advice[0].problem.find("100 % of samples"), std::string::npos);
   }
+}
+
+TEST(Verdict, StacksWithMoreFramesThanAreWalkedNeedAnOption) {
+  const auto verdict = Case("call-frame tables in the kernel").walked(10, {kWork}, TEPHRA_WALK_DEPTH).judge();
+  EXPECT_TRUE(advises(verdict, "record with more (--max-stack 1024)"));
 }
 
 // What frame pointers may hide, a walk does not.

@@ -613,6 +613,18 @@ class Choice(RecordTest):
         self.assertEqual(made.returncode, 0, made.stderr)
         return path
 
+    def test_stacks_deeper_than_the_kernels_limit_may_be_asked_for(self):
+        result = run([TEPHRA, "record", "-g", "--max-stack", "300", "-o", self.data, "true"])
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.need_rights_of_plain_users()
+        spin = self.compile("spin", "int main(void) { for (volatile long n = 0; n < 30000000; ++n) {} }")
+        result = run(self.as_nobody(TEPHRA, "record", "-g", "--max-stack", "900", "-o", self.data, spin))
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertRegex(result.stderr, r"frame pointers are cut at \d+ frames, not at 900: that is the kernel's limit")
+        result = run([TEPHRA, "record", "--call-graph", "fp", "--max-stack", "900", "-o", self.data, "true"])
+        self.assertEqual(result.returncode, 2, result.stderr)
+        self.assertIn("Use --call-graph bpf", result.stderr)
+
     def test_asked_for_by_name_it_is_an_error_to_go_without(self):
         result = run(self.as_nobody(TEPHRA, "record", "--call-graph", "bpf", "-o", self.data, "true"))
         self.assertEqual(result.returncode, 125, result.stderr)
