@@ -490,6 +490,7 @@ Verdict judge(const Profile& profile) {
   // Without stacks there is nothing to be whole.
   verdict.stacks_rooted = verdict.engine == "none" ? 0 : share(findings.rooted, verdict.samples);
   verdict.frames_named = share(findings.named, findings.frames);
+  verdict.names_unproven = share(profile.quality[Reason::file_unproven], findings.frames);
   collect_reasons(profile, verdict, findings);
   verdict.grade = grade(profile, verdict, findings);
   Advisor(profile, verdict, findings).advise();
@@ -510,6 +511,10 @@ std::string one_line(const Verdict& verdict) {
       fmt::format(", {} of frames named, {} lost", percent(verdict.frames_named), base::with_separators(verdict.lost));
   if (verdict.caller_unsure > 0) {
     text += fmt::format(", {} without their direct caller", percent(share(verdict.caller_unsure, verdict.samples)));
+  }
+  if (verdict.names_unproven > kNotableUnproven) {
+    text +=
+        fmt::format(", {} of frames named by files that may not be those that ran", percent(verdict.names_unproven));
   }
   if (verdict.stacks_truncated > 0) text += fmt::format(", {} cut", base::with_separators(verdict.stacks_truncated));
   if (verdict.throttled > 0) text += fmt::format(", throttled {} times", base::with_separators(verdict.throttled));

@@ -182,6 +182,18 @@ TEST(Verdict, UnnamedFramesHaveTheAdviceOfWhatMostOfThemLack) {
   EXPECT_TRUE(advises(Case().add(60, {kStart, kernel}).good(40).judge(), "in [kernel] Install"));
 }
 
+TEST(Verdict, TheLineTellsOfNamesFromUnprovenFiles) {
+  const std::string text = ", 5.5 % of frames named by files that may not be those that ran";
+  Case some;
+  some.good(100).quality()[Reason::file_unproven] = 11;
+  const auto verdict = some.judge();
+  EXPECT_NE(one_line(verdict).find(text), std::string::npos) << one_line(verdict);
+  EXPECT_EQ(verdict.grade, Grade::kGood);
+  Case few;
+  few.good(100).quality()[Reason::file_unproven] = 10;
+  EXPECT_EQ(one_line(few.judge()).find("may not be those"), std::string::npos);
+}
+
 // Each figure at its limits: the last that is good, the first that is fair, the first that is poor.
 TEST(Verdict, GradesChangeAtTheLimits) {
   const auto grades = [](auto make) { return std::array{make(0).grade, make(1).grade, make(2).grade}; };

@@ -93,6 +93,20 @@ class SurviveTest(SurviveHelpers):
         self.assertIn("files on disk are not those that ran", verdict)
         self.assertNotIn("Install the debug symbols", verdict)
 
+    def test_a_file_without_a_build_id_that_was_changed_after_the_recording_is_not_used(self):
+        app = self.copy(program("unmarked_one"))
+        self.record("-g", "-F", "999", "--no-embed", app, "300")
+        self.assertIn("work_of_unmarked_one", self.functions())
+        verdict = self.read("fold").stderr
+        self.assertRegex(verdict, r"verdict: good\..* % of frames named by files that may not be those that ran")
+        self.overwrite(app, program("unmarked_two"))
+        names = self.functions()
+        self.assertNotIn("work_of_unmarked_one", names)
+        self.assertNotIn("work_of_unmarked_two", names)
+        told = self.read("fold", "-v").stderr
+        self.assertIn("build_id_mismatch", told)
+        self.assertIn(f"{app}: not used: it was changed after the recording was made", told)
+
     def test_no_build_ids_means_no_embedding(self):
         app = self.copy(SPIN)
         self.record("-g", "-B", "-F", "999", app, "200")
