@@ -40,8 +40,9 @@ base::Result<uint64_t> ring_bytes_of(const std::string& text) {
 
 base::Status set_max_stack(const std::string& text, SampleSettings& sampling) {
   const auto frames = whole_number(text);
-  // The kernel's own limit is not that of the program that walks stacks there.
-  const bool walked = sampling.call_graph == CallGraph::kBpf;
+  // The kernel's own limit is not that of the program that walks stacks there, which `auto` may come to take.
+  const bool walked = sampling.call_graph == CallGraph::kBpf || sampling.call_graph == CallGraph::kAuto ||
+                      sampling.call_graph == CallGraph::kNone;
   const long limit = walked ? kMostWalkedFrames : kernel::sysctl_number("kernel/perf_event_max_stack").value_or(127);
   if (!frames || *frames == 0) {
     return base::usage_error("not a depth of stacks", text, "", "Write frames, for example --max-stack 64.");
@@ -244,7 +245,7 @@ void RecordFlags::declare(CLI::App& parser) {
   parser.option_defaults()->group("What each sample holds");
   parser.add_flag("-g", stacks, "stacks, by the best way that works here (--call-graph auto)");
   parser.add_option("--call-graph", call_graph, kCallGraphHelp)->type_name("MODE");
-  parser.add_option("--max-stack", max_stack, "frames of a stack at most (127, the kernel's limit; walked in the kernel: 512)")->type_name("N");
+  parser.add_option("--max-stack", max_stack, "frames of a stack at most (127, the kernel's limit; walked in the kernel: 512, at most 1024)")->type_name("N");
   parser.add_flag("--user-callchains", user_stacks_only, "stacks of user code only");
   parser.add_flag("--kernel-callchains", kernel_stacks_only, "stacks of kernel code only");
   parser.add_flag("-b,--branch-any", any_branch, "the last branches taken, of any kind (needs a PMU)");

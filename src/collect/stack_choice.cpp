@@ -68,7 +68,7 @@ StackChoice choose_without_bpf(const SampleSettings& settings, const std::vector
         why);
     return choice;
   }
-  const char* const kept = frames.known ? "which this program keeps" : "which code may lack";
+  const char* const kept = frames.known ? "which this program and its libraries keep" : "which code may lack";
   choice.why = fmt::format(
       "stacks are taken by frame pointers, {} (--call-graph fp): they cannot be walked in the "
       "kernel: {}",

@@ -12,6 +12,7 @@
 
 #include "base/file.h"
 #include "kernel/bpf_config.h"
+#include "kernel/grant.h"
 #include "kernel/privileges.h"
 
 #if TEPHRA_BPF
@@ -94,8 +95,9 @@ base::Error explain_bpf(std::string what, int error_number, const std::string& l
   }
   if (error_number == EPERM || error_number == EACCES) {
     if (::geteuid() != 0) {
-      return base::failed(std::move(what), {}, "BPF programs may not be loaded by this user",
-                          "Run as root, or give tephra the rights: sudo setcap cap_bpf,cap_perfmon+ep $(which tephra)");
+      return base::failed(
+          std::move(what), {}, "BPF programs may not be loaded by this user",
+          fmt::format("Run as root, or give tephra the rights: sudo {} $(which tephra)", kGrantCommand));
     }
   }
   if (::access("/sys/kernel/btf/vmlinux", R_OK) != 0) {

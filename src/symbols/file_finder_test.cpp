@@ -74,6 +74,29 @@ TEST_F(FileFinderTest, BelowASymfs) {
   EXPECT_EQ(finder.find_code({kProgram, build_id_of(kProgram), {}}).path, kProgram);
 }
 
+TEST_F(FileFinderTest, WithoutABuildIdWhatWasChangedAfterTheRecordingDidNotRun) {
+  const std::string path = put(kProgram, "program");
+  struct stat now {};
+  ASSERT_EQ(::stat(path.c_str(), &now), 0);
+  const int64_t changed = now.st_mtim.tv_sec * int64_t{1'000'000'000} + now.st_mtim.tv_nsec;
+  const auto find = [&](FileFinder& finder, const model::BuildId& id) { return finder.find_code({path, id, {}}); };
+  FileFinder later;
+  later.recorded_until(changed);
+  EXPECT_TRUE(find(later, {}).content);
+  FileFinder before;
+  before.recorded_until(changed - 1);
+  EXPECT_FALSE(find(before, {}).content);
+  EXPECT_EQ(find(before, {}).why_not, Reason::build_id_mismatch);
+  ASSERT_EQ(before.refusals().size(), 1u);
+  EXPECT_NE(before.refusals()[0].find("changed after the recording was made"), std::string::npos);
+  // A build id proves it, and copies elsewhere have the time at which they were made.
+  EXPECT_TRUE(find(before, build_id_of(kProgram)).content);
+  put(kProgram, "sys" + path);
+  FileFinder copied({.symfs = folder_ / "sys"});
+  copied.recorded_until(changed - 1);
+  EXPECT_TRUE(find(copied, {}).content);
+}
+
 TEST_F(FileFinderTest, AWrongCandidateDoesNotHideARightOne) {
   const model::BuildId wanted = build_id_of(kOther);
   put(kProgram, "first/program");

@@ -611,9 +611,58 @@ class Choice(RecordTest):
 
     def test_a_user_without_rights_gets_frame_pointers_where_they_are_kept(self):
         self.need_rights_of_plain_users()
-        result = run(self.as_nobody(TEPHRA, "record", "-g", "-o", self.data, program("spin"), "300"))
-        self.assertIn("stacks are taken by frame pointers", result.stderr)
+        spin = self.compile("spin", "int main(void) { for (volatile long n = 0; n < 300000000; ++n) {} }")
+        result = run(self.as_nobody(TEPHRA, "record", "-g", "-o", self.data, spin))
+        self.assertIn("stacks are taken by frame pointers, which this program and its libraries keep", result.stderr)
         self.assertIn("cap_bpf", result.stderr)
+
+    def test_a_user_without_rights_gets_copies_where_a_library_keeps_none_started_or_attached(self):
+        self.need_rights_of_plain_users()
+        self.compile("libframeless.so", "int work(int (*f)(int)) { int s = 0; for (int i = 0; i < 9; ++i) s += f(i);"
+                     " return s; }", "-fPIC", "-shared", "-fomit-frame-pointer")
+        spin = self.compile("spin", """
+            int work(int (*)(int));
+            int one(int n) { return n; }
+            int two(int n) { return work(one) + n; }
+            int three(int n) { return two(n) + 1; }
+            int main(int words, char** w) { for (volatile long n = 5000000; words > 2 || n > 0; --n) three(1); }
+            """, "-L" + self.folder, "-lframeless", "-Wl,-rpath,$ORIGIN")
+        script = os.path.join(self.folder, "script")
+        with open(script, "w") as file:
+            file.write(f"#!{spin}\n")
+        os.chmod(script, 0o755)
+        spinning = subprocess.Popen(self.as_nobody(spin, "for", "ever"))
+        self.addCleanup(spinning.wait)
+        self.addCleanup(spinning.kill)
+        attached = ["-p", str(spinning.pid), "sleep", "0.2"]
+        for words in ([spin], [script], attached):
+            result = run(self.as_nobody(TEPHRA, "record", "-g", "-o", self.data, *words))
+            self.assertIn("stacks are copied", result.stderr, words)
+            self.assertIn("libframeless.so keeps no frame pointers", result.stderr, words)
+        told = run(self.as_nobody(TEPHRA, "doctor", "-p", str(spinning.pid)))
+        self.assertIn("--call-graph auto takes copies of them (dwarf)", " ".join(told.stdout.split()))
+
+    def compile(self, name, source, *flags):
+        """A program of C, with frame pointers unless told otherwise."""
+        if shutil.which("cc") is None:
+            self.skipTest("there is no compiler")
+        path = os.path.join(self.folder, name)
+        os.chmod(self.folder, 0o777)
+        made = run(["cc", "-O1", "-fno-omit-frame-pointer", "-x", "c", "-", "-x", "none", *flags, "-o", path], input=source)
+        self.assertEqual(made.returncode, 0, made.stderr)
+        return path
+
+    def test_stacks_deeper_than_the_kernels_limit_may_be_asked_for(self):
+        result = run([TEPHRA, "record", "-g", "--max-stack", "300", "-o", self.data, "true"])
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.need_rights_of_plain_users()
+        spin = self.compile("spin", "int main(void) { for (volatile long n = 0; n < 30000000; ++n) {} }")
+        result = run(self.as_nobody(TEPHRA, "record", "-g", "--max-stack", "900", "-o", self.data, spin))
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertRegex(result.stderr, r"frame pointers are cut at \d+ frames, not at 900: that is the kernel's limit")
+        result = run([TEPHRA, "record", "--call-graph", "fp", "--max-stack", "900", "-o", self.data, "true"])
+        self.assertEqual(result.returncode, 2, result.stderr)
+        self.assertIn("Use --call-graph bpf", result.stderr)
 
     def test_asked_for_by_name_it_is_an_error_to_go_without(self):
         result = run(self.as_nobody(TEPHRA, "record", "--call-graph", "bpf", "-o", self.data, "true"))
