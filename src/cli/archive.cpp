@@ -249,6 +249,7 @@ base::Result<int> write_archive(const InputOptions& input, const std::string& ou
   Bundle bundle(*file, folder);
   const std::string name = input.path == "-" ? "perf.data" : file_name(input.path);
   TEPHRA_CHECK_OK(bundle.add_recording(content.bytes(), name));
+  tell_when_recorded(input);
   symbols::FileFinder& finder = *input.symbols.finder;
   for (const symbols::WantedFile& wanted : sampled_files(profile)) {
     TEPHRA_CHECK_OK(bundle.add(wanted, finder, unproven));

@@ -103,6 +103,8 @@ class SurviveTest(SurviveHelpers):
         names = self.functions()
         self.assertNotIn("work_of_unmarked_one", names)
         self.assertNotIn("work_of_unmarked_two", names)
+        packed = run([TEPHRA, "archive", "--unproven", "-o", os.path.join(self.folder, "all.tar"), self.data])
+        self.assertIn(f"not in the archive: {app}", packed.stderr)
         told = self.read("fold", "-v").stderr
         self.assertIn("build_id_mismatch", told)
         self.assertIn(f"{app}: not used: it was changed after the recording was made", told)
