@@ -127,6 +127,7 @@ class ArchiveTest(RecordTest):
         with open(app, "r+") as file:  # the same inode
             file.truncate(0)
             file.write("something else\n")
+        os.utime(app, (1, 1))  # as if it had been so before the recording
         out = self.data + ".tar.gz"
         result = run([TEPHRA, "archive", "--unproven", self.data, "-o", out])
         self.assertEqual(result.returncode, 0, result.stderr)
