@@ -7,11 +7,10 @@
 
 #include <algorithm>
 #include <array>
-#include <cstdlib>
 #include <optional>
-#include <string_view>
 
 #include "base/file.h"
+#include "base/program_path.h"
 
 namespace tephra::cli {
 namespace {
@@ -32,21 +31,6 @@ std::optional<struct stat> standard_input() {
 }
 
 bool same_file(const struct stat& a, const struct stat& b) { return a.st_dev == b.st_dev && a.st_ino == b.st_ino; }
-
-// Where a program is that is started by this name, as execvp finds it.
-std::string find_program(const std::string& name) {
-  if (name.find('/') != std::string::npos) return name;
-  const char* const path = std::getenv("PATH");
-  std::string_view rest = path != nullptr ? path : "/bin:/usr/bin";
-  for (;;) {
-    const size_t colon = rest.find(':');
-    const std::string folder(rest.substr(0, colon));
-    const std::string candidate = (folder.empty() ? "." : folder) + "/" + name;
-    if (::access(candidate.c_str(), X_OK) == 0) return candidate;
-    if (colon == std::string_view::npos) return {};
-    rest.remove_prefix(colon + 1);
-  }
-}
 
 bool is_executable_elf(const std::string& path, const struct stat& info) {
   if ((info.st_mode & (S_IXUSR | S_IXGRP | S_IXOTH)) == 0) return false;
@@ -70,7 +54,7 @@ base::Status refuse_program(const std::string& output, std::span<const std::stri
   if (output == "-") return {};
   const auto written = stored_file(output);
   if (!written) return {};
-  const auto program = command.empty() ? std::nullopt : stored_file(find_program(command[0]));
+  const auto program = command.empty() ? std::nullopt : stored_file(base::find_program(command[0]));
   if (program && same_file(*written, *program)) {
     return base::usage_error("cannot write", output, "it is the program that is to be run", kFix);
   }

@@ -3,7 +3,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <deque>
 #include <optional>
 #include <set>
@@ -12,6 +11,7 @@
 
 #include "base/file_copy.h"
 #include "base/names.h"
+#include "base/program_path.h"
 #include "collect/library_search.h"
 #include "collect/mapped_file.h"
 #include "collect/process_code.h"
@@ -55,20 +55,6 @@ void judge(const objects::ElfFile& elf, const std::string& path, TargetFrames& f
   if (!kept && frames.without.empty()) frames.without = base::path_base_name(path);
 }
 
-// As execvp finds it.
-std::string find_program(const std::string& name) {
-  if (name.find('/') != std::string::npos) return name;
-  const char* const variable = std::getenv("PATH");
-  std::string_view folders = variable == nullptr ? "/bin:/usr/bin" : variable;
-  while (!folders.empty()) {
-    const size_t colon = std::min(folders.find(':'), folders.size());
-    const std::string path = std::string(folders.substr(0, colon)) + "/" + name;
-    if (::access(path.c_str(), X_OK) == 0) return path;
-    folders.remove_prefix(std::min(colon + 1, folders.size()));
-  }
-  return {};
-}
-
 std::vector<std::string> words_of(std::string_view line) {
   std::vector<std::string> words;
   constexpr std::string_view kBlanks = " \t\r";
@@ -92,13 +78,13 @@ std::string interpreter_of(int fd) {
   const auto named = std::find_if(words.begin() + 1, words.end(), [](const std::string& word) {
     return !word.starts_with('-') && word.find('=') == std::string::npos;
   });
-  return named == words.end() ? words[0] : find_program(*named);
+  return named == words.end() ? words[0] : base::find_program(*named);
 }
 
 // The program's file; of a script, that of its interpreter.
 std::string find_code(const std::string& name) {
   constexpr int kMostInterpreters = 4;  // as the kernel follows them
-  std::string path = find_program(name);
+  std::string path = base::find_program(name);
   for (int i = 0; i < kMostInterpreters; ++i) {
     const auto fd = open_plain_file(path);
     const std::string interpreter = fd ? interpreter_of(fd.get()) : "";
