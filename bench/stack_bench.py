@@ -37,14 +37,19 @@ def walk_cost(folder, options):
             None, "us a sample", f"under {15 if frames == 20 else 30} us", "")
 
 
+# How stacks are recorded: by us, with and without compression, and by perf.
+OURS = {"bpf": ["--call-graph", "bpf"], "packed": ["--call-graph", "bpf", "-z"]}
+THEIRS = {"dwarf": ["--call-graph", "dwarf"], "dwarf,65528": ["--call-graph", "dwarf,65528"], "fp": ["--call-graph", "fp"]}
+
+
 def recording_cost(folder, options):
-    """CPU of the recorder alone, and bytes a sample, beside perf's two ways."""
+    """CPU of the recorder alone, and bytes a sample, beside perf's ways."""
     ours, theirs = os.path.join(folder, "tephra.data"), os.path.join(folder, "perf.data")
     program = [CASES, "depth", str(int(options.seconds * 1000)), "14"]
     rate = ["-e", "cpu-clock", "-F", str(FREQUENCY)]
-    commands = {"bpf": ([TEPHRA, "record", "--call-graph", "bpf", *rate, "-o", ours, *program], ours),
-                "dwarf": (["perf", "record", "-B", "-N", "--call-graph", "dwarf", *rate, "-o", theirs, *program], theirs),
-                "fp": (["perf", "record", "-B", "-N", "--call-graph", "fp", *rate, "-o", theirs, *program], theirs)}
+    commands = {name: ([TEPHRA, "record", *words, *rate, "-o", ours, *program], ours) for name, words in OURS.items()}
+    commands |= {name: (["perf", "record", "-B", "-N", *words, *rate, "-o", theirs, *program], theirs)
+                 for name, words in THEIRS.items()}
     cpu = {name: [] for name in commands}
     size = {name: [] for name in commands}
     for index in range(options.rounds):
@@ -58,12 +63,17 @@ def recording_cost(folder, options):
     middle = {name: statistics.median(values) for name, values in cpu.items()}
     bytes_each = {name: statistics.median(values) for name, values in size.items()}
     what = f"C++ without frame pointers, 20 frames deep, {options.seconds:g} s at {FREQUENCY} Hz"
-    for peer in ("dwarf", "fp"):
-        shown = f"`perf record -B -N --call-graph {peer}`"
-        below = "below perf's" if peer == "dwarf" else ""
-        row(f"CPU time of recording {what}: start and tables included", middle["bpf"], middle[peer], "ms", below, shown)
-        row(f"bytes a sample of recording {what}: all else in the file included", bytes_each["bpf"], bytes_each[peer],
-            "bytes", "1/50 of perf's" if peer == "dwarf" else "", shown)
+    for name, words in THEIRS.items():
+        peer = f"`perf record -B -N {' '.join(words)}`"
+        copies = name.startswith("dwarf")
+        row(f"CPU time of recording {what}: start and tables included", middle["bpf"], middle[name], "ms",
+            "below perf's" if copies else "", peer)
+        row(f"bytes a sample of recording {what}: all else in the file included", bytes_each["bpf"], bytes_each[name],
+            "bytes", "1/50 of perf's" if copies else "", peer)
+    peer = "`perf record -B -N --call-graph dwarf`"
+    row(f"CPU time of recording {what}, with `-z`", middle["packed"], middle["dwarf"], "ms", "", peer)
+    row(f"bytes a sample of recording {what}, with `-z`", bytes_each["packed"], bytes_each["dwarf"], "bytes",
+        "1/50 of perf's", peer)
 
 
 def main():

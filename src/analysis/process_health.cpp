@@ -197,8 +197,7 @@ void judge_names(const ProcessFacts& facts, std::vector<Finding>& out) {
 }
 
 bool keeps_frames(const ModuleFacts& module) {
-  const auto& frames = module.frames;
-  return module.go || frames.keep_frame_pointer * 2 >= std::max<uint64_t>(1, frames.functions);
+  return module.go || (module.frames.functions > 0 && objects::keeps_frame_pointers(module.frames));
 }
 
 // "kept in server itself, " where it is.
@@ -220,11 +219,9 @@ void judge_stacks(const Modules& without, const MachineFacts& machine, std::vect
     return;
   }
   const std::string why = fmt::format("they cannot be walked in the kernel ({})", walks.reason);
-  // As collect/target_frames.h: libraries at the end of every stack cost one caller, not all.
-  const bool frameless = std::any_of(without.begin(), without.end(), [](const ModuleFacts* m) {
-    const auto name = base::path_base_name(m->path);
-    return !(name.starts_with("libc.") || name.starts_with("libm.") || name.starts_with("ld-"));
-  });
+  // As collect/target_frames.h has it.
+  const bool frameless =
+      std::any_of(without.begin(), without.end(), [](const auto* m) { return !objects::is_leaf_library(m->path); });
   out.push_back(
       {"stacks", Level::kLimited,
        fmt::format("{}: --call-graph auto takes {}", why, frameless ? "copies of them (dwarf)" : "frame pointers (fp)"),

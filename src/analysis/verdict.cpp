@@ -89,9 +89,17 @@ bool imported_rooted(const Profile& profile, StackId stack) {
                      [&](FrameId frame) { return frame && model::is_entry_name(profile.function_name(frame)); });
 }
 
+// Whether call-frame information says of a frame that it has a caller. A walk by the rules of other code, which was there
+// before, may find a zero where the return address is not, and take that for the end.
+bool has_caller(const Profile& profile, FrameId frame) {
+  const Frame& row = profile.frames[frame];
+  return profile.code_kind(frame) == model::CodeKind::kFile && row.function &&
+         !(row.facts & (model::kOutermost | model::kNotDescribed));
+}
+
 bool is_rooted(const Profile& profile, const StackFacts& facts, size_t sample) {
   if (!facts.outermost) return false;
-  if (walk_end(profile.samples, sample) == TEPHRA_WALK_OUTERMOST) return true;
+  if (walk_end(profile.samples, sample) == TEPHRA_WALK_OUTERMOST) return !has_caller(profile, facts.outermost);
   if (profile.code_kind(facts.outermost) == model::CodeKind::kImported) {
     return imported_rooted(profile, profile.samples.stack[sample]);
   }
@@ -135,9 +143,26 @@ struct Findings {
   ByModule unrooted_in;
   ByModule unsure_in;
   ByModule guessed_in;
-  ByModule unnamed_in;
+  ByModule stripped;  // that have frames without a name, and could be looked into
+  ByModule not_at_hand;
   WalkEnds walk_ends;
 };
+
+// Where a frame without a name counts; null where it has one, or no file whose symbols could be installed. Code that
+// nothing describes is of a file that is gone or another now, if there are such files.
+ByModule* unnamed_of(const Profile& profile, FrameId id, Findings& findings) {
+  const Frame& frame = profile.frames[id];
+  const model::CodeKind kind = profile.code_kind(id);
+  if (profile.functions[frame.function].named || !frame.mapping) return nullptr;
+  if (kind == model::CodeKind::kAnonymous || kind == model::CodeKind::kJit) return nullptr;
+  const auto& quality = profile.quality;
+  if (profile.in_kernel(id)) {
+    const bool hidden = quality[Reason::kernel_symbols_hidden] + quality[Reason::kernel_mismatch] > 0;
+    return hidden ? nullptr : &findings.stripped;
+  }
+  const bool files_lack = quality[Reason::file_missing] + quality[Reason::build_id_mismatch] > 0;
+  return files_lack && (frame.facts & model::kNotDescribed) ? &findings.not_at_hand : &findings.stripped;
+}
 
 void count_unnamed(const Profile& profile, Findings& findings) {
   // How many samples go through each stack row, children first.
@@ -147,10 +172,8 @@ void count_unnamed(const Profile& profile, Findings& findings) {
   for (uint32_t i = static_cast<uint32_t>(through.size()); i-- > 1;) {
     const model::Stack& stack = profile.stacks[StackId{i}];
     through[stack.parent.value] += through[i];
-    // An address that belongs to no file has none whose symbols could be installed.
-    if (!profile.functions[profile.frames[stack.frame].function].named && profile.frames[stack.frame].mapping) {
-      findings.unnamed_in[place_of(profile, stack.frame)] += through[i];
-    }
+    ByModule* const modules = unnamed_of(profile, stack.frame, findings);
+    if (modules != nullptr) (*modules)[place_of(profile, stack.frame)] += through[i];
   }
 }
 
@@ -167,6 +190,8 @@ Findings examine(const Profile& profile, Verdict& verdict) {
     findings.named += facts.named * count;
     if (is_rooted(profile, facts, i)) {
       findings.rooted += count;
+    } else if (end == TEPHRA_WALK_OUTERMOST) {
+      findings.walk_ends.add(profile, profile.samples.stack[i], Reason::walk_implausible, count);
     } else if (const auto reason = reason_of(end)) {
       findings.walk_ends.add(profile, profile.samples.stack[i], *reason, count);
     } else if (facts.outermost) {
@@ -306,32 +331,40 @@ class Advisor {
       add(badness_below(verdict_.stacks_rooted, &Limits::rooted), of_all(unrooted),
           fmt::format("{} have a stack that ends too early{}{}", of_samples(unrooted), where.empty() ? "" : ", in ",
                       where),
-          "These are compiled without frame pointers; build with -fno-omit-frame-pointer.");
+          "These are compiled without frame pointers; " + instead_of_frame_pointers());
     }
     if (verdict_.caller_unsure > 0) {
       add(badness_above(of_all(verdict_.caller_unsure), &Limits::caller_unsure), of_all(verdict_.caller_unsure),
           fmt::format("{} lack the direct caller of the leaf, in {}", of_samples(verdict_.caller_unsure),
                       worst(findings_.unsure_in)),
-          "The leaf had not set up its frame pointer there; the callers further out are right.");
+          "The leaf had not set up its frame pointer there; the callers further out are right. To have it, record with "
+          "--call-graph bpf or --call-graph dwarf.");
     }
     if (const uint64_t through = findings_.caller_without_frame; through > 0) {
       add(badness_above(of_all(through), &Limits::caller_unsure), of_all(through),
           fmt::format("{} pass through code without frame pointers, whose caller may be missing", of_samples(through)),
-          "Build it with -fno-omit-frame-pointer.");
+          "Record with --call-graph bpf or --call-graph dwarf, or build it with -fno-omit-frame-pointer.");
     }
     if (const uint64_t guessed = findings_.caller_guessed; guessed > 0) {
       const std::string where = worst(findings_.guessed_in);
       add(std::min(badness_above(of_all(guessed), &Limits::caller_unsure), 1), of_all(guessed),
           fmt::format("{} have a caller that was guessed by frame pointer{}{}", of_samples(guessed),
                       where.empty() ? "" : ", in ", where),
-          "This code has no call-frame information. Where it keeps no frame pointer a caller is missing; add .cfi "
-          "directives, or build it with -fasynchronous-unwind-tables.");
+          "No call-frame information of this code was at hand. That is right where the code keeps frame pointers, as "
+          "V8's does; elsewhere a caller may be missing.");
     }
     if (const uint64_t cut = count(Reason::depth_limit); cut > 0) {
       add(badness_above(of_all(cut), &Limits::truncated), of_all(cut),
           fmt::format("{} have stacks deeper than the kernel's limit", of_samples(cut)),
-          "Raise it: sysctl kernel.perf_event_max_stack=512.");
+          "Record with --call-graph bpf, or raise it: sysctl kernel.perf_event_max_stack=512.");
     }
+  }
+
+  // Engines that need none are at hand where this one was taken.
+  std::string instead_of_frame_pointers() const {
+    return verdict_.engine == model::kEngineFramePointers
+               ? "record with --call-graph bpf or --call-graph dwarf, or build with -fno-omit-frame-pointer."
+               : "build with -fno-omit-frame-pointer.";
   }
 
   // One piece of advice a reason, with the modules in which walks ended for it.
@@ -358,7 +391,8 @@ class Advisor {
             "kernel functions have no names because the recording is of another kernel or boot",
             "Read the recording on the machine, and in the boot, that made it.");
     because(Reason::build_id_mismatch, "files on disk are not those that ran, and were not used for names",
-            "Put the files that ran back, or record again.");
+            "Put the files that ran back, or record again; recordings of tephra hold the names unless made with "
+            "--no-embed.");
     if (const uint64_t unproven = count(Reason::file_unproven); unproven > 0) {
       add(0, share(unproven, findings_.frames),
           "some names are from files without a build id, which may not be those that ran",
@@ -395,18 +429,24 @@ class Advisor {
                         : "Record with tephra, which stores them with their times, or with perf record -k mono and a "
                           "runtime that writes a jitdump.");
     }
-    because(Reason::file_missing, "files that ran are not here any more", "Read the recording where the files are.");
-    const uint64_t unnamed = findings_.frames - findings_.named;
-    // The reasons above have advice of their own, and addresses outside every mapping have no file.
+    because(Reason::file_missing, "files that ran are not here any more",
+            "Read the recording where the files are; recordings of tephra hold the names unless made with --no-embed.");
+    advise_on_stripped(badness);
+  }
+
+  // The other reasons have advice of their own, and addresses outside every mapping have no file.
+  void advise_on_stripped(int badness) {
     const uint64_t explained = count(Reason::kernel_symbols_hidden) + count(Reason::kernel_mismatch) +
                                count(Reason::build_id_mismatch) + count(Reason::file_missing) +
-                               count(Reason::jit_code_unnamed) + count(Reason::jit_code_doubtful);
-    if (badness > 0 && explained < unnamed && !findings_.unnamed_in.empty()) {
-      add(badness, share(unnamed, findings_.frames),
-          fmt::format("{} of frames have no name, in {}", percent(share(unnamed, findings_.frames)),
-                      worst(findings_.unnamed_in)),
-          "Install the debug symbols of these files, or build them without stripping.");
-    }
+                               count(Reason::jit_code_unnamed) + count(Reason::jit_code_doubtful) +
+                               count(Reason::address_not_mapped);
+    const uint64_t unnamed = findings_.frames - findings_.named;
+    if (badness == 0 || explained >= unnamed) return;
+    const std::string where = worst(findings_.stripped.empty() ? findings_.not_at_hand : findings_.stripped);
+    if (where.empty()) return;
+    const double part = share(unnamed - explained, findings_.frames);
+    add(badness, part, fmt::format("{} of frames have no name, in {}", percent(part), where),
+        "Install the debug symbols of these files, or build them without stripping.");
   }
 
   const Profile& profile_;
@@ -460,6 +500,7 @@ Verdict judge(const Profile& profile) {
   // Without stacks there is nothing to be whole.
   verdict.stacks_rooted = verdict.engine == "none" ? 0 : share(findings.rooted, verdict.samples);
   verdict.frames_named = share(findings.named, findings.frames);
+  verdict.names_unproven = share(profile.quality[Reason::file_unproven], findings.frames);
   collect_reasons(profile, verdict, findings);
   verdict.grade = grade(profile, verdict, findings);
   Advisor(profile, verdict, findings).advise();
@@ -480,6 +521,10 @@ std::string one_line(const Verdict& verdict) {
       fmt::format(", {} of frames named, {} lost", percent(verdict.frames_named), base::with_separators(verdict.lost));
   if (verdict.caller_unsure > 0) {
     text += fmt::format(", {} without their direct caller", percent(share(verdict.caller_unsure, verdict.samples)));
+  }
+  if (verdict.names_unproven > kNotableUnproven) {
+    text +=
+        fmt::format(", {} of frames named by files that may not be those that ran", percent(verdict.names_unproven));
   }
   if (verdict.stacks_truncated > 0) text += fmt::format(", {} cut", base::with_separators(verdict.stacks_truncated));
   if (verdict.throttled > 0) text += fmt::format(", throttled {} times", base::with_separators(verdict.throttled));

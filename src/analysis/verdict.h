@@ -30,6 +30,7 @@ struct Verdict {
   uint64_t stacks_truncated = 0;
   uint64_t caller_unsure = 0;
   double frames_named = 0;                       // share of frames, weighted by samples
+  double names_unproven = 0;                     // the same, named by files that may be others than ran
   std::map<std::string_view, uint64_t> reasons;  // only those that are not zero
 
   // Where stacks that were walked by call-frame rules ended too early: in which module, and why. The most samples

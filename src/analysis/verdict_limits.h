@@ -21,4 +21,8 @@ inline constexpr Limits kFairLimits{
 // right, only the times are longer than the work was.
 inline constexpr double kNotableSteal = 0.005;
 
+// Beyond this share of frames, names from files that may be others than ran are worth a word. They never cost the
+// grade: mostly nobody changed the files.
+inline constexpr double kNotableUnproven = 0.05;
+
 }  // namespace tephra::analysis

@@ -96,6 +96,14 @@ TEST(Verdict, RootedIsWhatReachesAnOutermostFrame) {
   EXPECT_EQ(Case().add(1, {}).judge().stacks_rooted, 0);
 }
 
+TEST(Verdict, BrokenFramePointersHaveAnotherEngineAsAdvice) {
+  const std::string advice = "too early, in some.so These are compiled without frame pointers; record with";
+  EXPECT_TRUE(advises(Case().add(1, {{"main"}, kWork}).judge(), advice + " --call-graph bpf or --call-graph dwarf"));
+  const auto other = Case("other").add(1, {{"main"}, kWork}).judge();
+  EXPECT_TRUE(advises(other, "build with -fno-omit-frame-pointer"));
+  EXPECT_FALSE(advises(other, "--call-graph"));
+}
+
 TEST(Verdict, TheKernelsEntryIsTheRootOfKernelThreadsAlone) {
   EXPECT_EQ(
       Case().add(1, {{"ret_from_fork", CodeKind::kKernel}, {"kthread", CodeKind::kKernel}}, true).judge().stacks_rooted,
@@ -129,6 +137,7 @@ TEST(Verdict, ALeafWithoutAFrameHidesItsCaller) {
   EXPECT_EQ(inside.caller_unsure, 0u);
   EXPECT_EQ(inside.reasons.at("caller_without_frame"), 3u);
   EXPECT_TRUE(advises(inside, "pass through code without frame pointers"));
+  EXPECT_TRUE(advises(inside, "--call-graph bpf or --call-graph dwarf"));
   // An outermost frame has no caller to miss.
   const Part entry{"_start", CodeKind::kFile, model::kOutermost | model::kFrameNotSetUp};
   EXPECT_EQ(Case().add(3, {entry}).judge().caller_unsure, 0u);
@@ -136,6 +145,7 @@ TEST(Verdict, ALeafWithoutAFrameHidesItsCaller) {
   const auto verdict = Case().add(1, {kStart, unsure}).good(3).judge();
   EXPECT_EQ(verdict.reasons.at("leaf_without_frame"), 1u);
   EXPECT_TRUE(advises(verdict, "25.0 % of samples lack the direct caller of the leaf, in some.so"));
+  EXPECT_TRUE(advises(verdict, "--call-graph bpf or --call-graph dwarf"));
   EXPECT_NE(one_line(verdict).find("25.0 % without their direct caller"), std::string::npos);
 }
 
@@ -145,6 +155,43 @@ TEST(Verdict, NamesAreWeightedBySamples) {
   EXPECT_DOUBLE_EQ(verdict.frames_named, 0.85);
   EXPECT_EQ(verdict.grade, Grade::kFair);
   EXPECT_TRUE(advises(verdict, "15.0 % of frames have no name, in some.so"));
+}
+
+TEST(Verdict, UnnamedFramesHaveTheAdviceOfWhatMostOfThemLack) {
+  const Part stripped{"[unknown] a", CodeKind::kFile, 0, false};
+  const Part away{"[unknown] b", CodeKind::kFile, model::kNotDescribed, false};
+  const Part kernel{"[unknown] c", CodeKind::kKernel, 0, false};
+  for (const auto& [reason, text] : {std::pair{Reason::file_missing, "not here any more"},
+                                     std::pair{Reason::build_id_mismatch, "not those that ran"}}) {
+    Case gone;
+    gone.add(60, {kStart, away}).add(10, {kStart, stripped}).good(30).quality()[reason] = 60;
+    const auto verdict = gone.judge();
+    EXPECT_NE(one_line(verdict).find(text), std::string::npos) << one_line(verdict);
+    EXPECT_EQ(one_line(verdict).find("Install"), std::string::npos) << one_line(verdict);
+    EXPECT_TRUE(advises(verdict, "5.0 % of frames have no name, in some.so Install"));
+    Case all;
+    all.add(60, {kStart, away}).good(40).quality()[reason] = 60;
+    EXPECT_FALSE(advises(all.judge(), "Install"));
+  }
+  Case hidden;
+  hidden.add(60, {kStart, kernel}).good(40).quality()[Reason::kernel_symbols_hidden] = 59;
+  const auto verdict = hidden.judge();
+  EXPECT_FALSE(advises(verdict, "Install"));
+  EXPECT_TRUE(advises(verdict, "kernel.kptr_restrict=0"));
+  // A kernel that tells its symbols and has none there.
+  EXPECT_TRUE(advises(Case().add(60, {kStart, kernel}).good(40).judge(), "in [kernel] Install"));
+}
+
+TEST(Verdict, TheLineTellsOfNamesFromUnprovenFiles) {
+  const std::string text = ", 5.5 % of frames named by files that may not be those that ran";
+  Case some;
+  some.good(100).quality()[Reason::file_unproven] = 11;
+  const auto verdict = some.judge();
+  EXPECT_NE(one_line(verdict).find(text), std::string::npos) << one_line(verdict);
+  EXPECT_EQ(verdict.grade, Grade::kGood);
+  Case few;
+  few.good(100).quality()[Reason::file_unproven] = 10;
+  EXPECT_EQ(one_line(few.judge()).find("may not be those"), std::string::npos);
 }
 
 // Each figure at its limits: the last that is good, the first that is fair, the first that is poor.
@@ -202,12 +249,27 @@ TEST(Verdict, GradesChangeAtTheLimits) {
 }
 
 TEST(Verdict, AWalkThatReachedTheOutermostFrameIsWhole) {
-  const auto verdict = Case("stack copies").walked(3, {kWork}, TEPHRA_WALK_OUTERMOST).judge();
+  const Part undescribed{"begin", CodeKind::kFile, model::kNotDescribed};
+  const Part generated{"begin", CodeKind::kJit};
+  auto verdict = Case("stack copies")
+                     .walked(3, {kStart}, TEPHRA_WALK_OUTERMOST)
+                     .walked(2, {undescribed, kWork}, TEPHRA_WALK_OUTERMOST)
+                     .walked(1, {generated, kWork}, TEPHRA_WALK_OUTERMOST)
+                     .judge();
   EXPECT_EQ(verdict.stacks_rooted, 1);
   EXPECT_TRUE(verdict.stack_ends.empty());
   EXPECT_TRUE(verdict.reasons.empty());
   // One that ended where there is no caller anyway, for want of bytes.
   EXPECT_EQ(Case("stack copies").walked(3, {kStart, kWork}, TEPHRA_WALK_COPY_END).judge().stacks_rooted, 1);
+}
+
+TEST(Verdict, AWalkThatEndedWhereThereIsACallerIsNotWhole) {
+  const auto verdict = Case("stack copies")
+                           .walked(3, {kStart, kWork}, TEPHRA_WALK_OUTERMOST)
+                           .walked(1, {kWork}, TEPHRA_WALK_OUTERMOST)
+                           .judge();
+  EXPECT_EQ(verdict.stacks_rooted, 0.75);
+  EXPECT_EQ(verdict.reasons.at("walk_implausible"), 1u);
 }
 
 TEST(Verdict, WalksThatEndEarlyAreCountedByReasonAndModule) {
@@ -224,7 +286,7 @@ TEST(Verdict, WalksThatEndEarlyAreCountedByReasonAndModule) {
   EXPECT_EQ(verdict.stack_ends[0].module, "some.so");
   EXPECT_EQ(verdict.stack_ends[0].reason, "stack_copy_too_short");
   EXPECT_EQ(verdict.stack_ends[0].samples, 3u);
-  EXPECT_TRUE(advises(verdict, "Record a larger copy"));
+  EXPECT_TRUE(advises(verdict, "(--call-graph dwarf,65528) where they were smaller than the most"));
   EXPECT_TRUE(advises(verdict, "where the files that ran are"));
   EXPECT_FALSE(advises(verdict, "-fno-omit-frame-pointer"));
   EXPECT_NE(details(verdict).find("in some.so: stack_copy_too_short"), std::string::npos);
@@ -240,6 +302,11 @@ TEST(Verdict, EveryEndOfAWalkHasAReasonAndAdvice) {
     ASSERT_FALSE(verdict.advice.empty());
     EXPECT_NE(verdict.advice[0].problem.find("100 % of samples"), std::string::npos);
   }
+}
+
+TEST(Verdict, StacksWithMoreFramesThanAreWalkedNeedAnOption) {
+  const auto verdict = Case("call-frame tables in the kernel").walked(10, {kWork}, TEPHRA_WALK_DEPTH).judge();
+  EXPECT_TRUE(advises(verdict, "record with more (--max-stack 1024)"));
 }
 
 // What frame pointers may hide, a walk does not.

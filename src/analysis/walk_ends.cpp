@@ -49,7 +49,8 @@ WalkAdvice walk_advice(Reason reason) {
   switch (reason) {
     case Reason::stack_copy_too_short:
       return {"have a stack that is deeper than its copy",
-              "Record a larger copy (--call-graph dwarf,65528), or take stacks without copies (--call-graph bpf)."};
+              "Take stacks without copies (--call-graph bpf); or record larger ones (--call-graph dwarf,65528) where they "
+              "were smaller than the most, 65,528 bytes."};
     case Reason::stack_unreadable:
       return {"have a stack that was not in memory when it was read", "Nothing is to be done; callers are missing."};
     case Reason::walk_no_mapping:
@@ -70,7 +71,7 @@ WalkAdvice walk_advice(Reason reason) {
       return {"are of 32-bit programs, whose stacks are not walked", "Record these with --call-graph fp."};
     case Reason::depth_limit:
       return {"have stacks with more frames than are walked",
-              "The outermost callers are missing; the inner ones are right."};
+              "The outermost callers are missing, the inner ones are right; record with more (--max-stack 1024)."};
     default:
       return {"have a stack that ends where call-frame information leads no further",
               "Build it with -fno-omit-frame-pointer, and record with --call-graph fp."};

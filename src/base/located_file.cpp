@@ -7,11 +7,20 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <filesystem>
+#include <system_error>
 
 namespace tephra::base {
 namespace {
 
 int flags_for(LastLink last) { return O_PATH | O_CLOEXEC | (last == LastLink::kRefuse ? O_NOFOLLOW : 0); }
+
+bool same_file(const FileDescriptor& a, const FileDescriptor& b) {
+  struct stat first {};
+  struct stat second {};
+  return ::fstat(a.get(), &first) == 0 && ::fstat(b.get(), &second) == 0 && first.st_dev == second.st_dev &&
+         first.st_ino == second.st_ino;
+}
 
 }  // namespace
 
@@ -39,6 +48,24 @@ FileDescriptor open_located(const FileDescriptor& handle) {
   }
   const std::string path = "/proc/self/fd/" + std::to_string(handle.get());
   return FileDescriptor(::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
+}
+
+FileDescriptor open_located(const FileDescriptor& handle, const std::string& path) {
+  FileDescriptor fd = open_located(handle);
+  // The entry of an open descriptor is always there, even if its file was deleted.
+  if (fd || !handle || errno != ENOENT) return fd;
+  std::error_code error;
+  const std::filesystem::path resolved = std::filesystem::canonical(path, error);
+  if (error) {
+    errno = error.value();
+    return {};
+  }
+  fd.reset(::open(resolved.c_str(), O_RDONLY | O_NONBLOCK | O_NOCTTY | O_NOFOLLOW | O_CLOEXEC));
+  if (fd && !same_file(fd, handle)) {
+    fd.reset();
+    errno = ESTALE;
+  }
+  return fd;
 }
 
 }  // namespace tephra::base

@@ -18,7 +18,10 @@ FileDescriptor locate(const std::string& path, LastLink last = LastLink::kFollow
 // (before 5.6), links to absolute paths are followed from our own root.
 FileDescriptor locate_below(int root, const std::string& path, LastLink last = LastLink::kFollow);
 
-// Opens for reading what a handle is on, if that is a regular file.
+// Opens for reading what a handle is on, if that is a regular file. That needs /proc.
 FileDescriptor open_located(const FileDescriptor& handle);
+// The same also where there is no /proc, as in a bare chroot: then by the path that the handle was made with, and only
+// if that still leads to the same file (else ESTALE).
+FileDescriptor open_located(const FileDescriptor& handle, const std::string& path);
 
 }  // namespace tephra::base

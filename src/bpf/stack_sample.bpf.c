@@ -58,6 +58,12 @@ struct {
 /* By place of `asked`: the process, once the recorder has answered for it. */
 __u32 answered[ASKED_PLACES] = {};
 
+static __always_inline __u32* answer_of(__u32 pid) {
+  /* The same place that `asked` was looked up by is in memory, where older verifiers lose sight of its bounds. */
+  asm volatile("" : "+r"(pid));
+  return &answered[pid % ASKED_PLACES];
+}
+
 /* perf's copies are large, and its rings hold few. An event that comes very often is sampled without its callers rather
  * than not at all. */
 const volatile __u32 copies_at_once = 64;
@@ -131,10 +137,10 @@ static __always_inline bool wait_for(struct tephra_walk_totals* total, struct ta
     place->time = now;
     place->wait_until = asked_before ? 0 : now + WAIT_FOR_ANSWER_NS;
     place->first = first;
-    answered[at] = 0;
+    *answer_of(pid) = 0;
     ask_for(total, pid, tid, address);
   }
-  return now < place->wait_until && answered[at] != pid;
+  return now < place->wait_until && *answer_of(pid) != pid;
 }
 
 static __always_inline bool may_copy(void) {

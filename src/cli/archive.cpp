@@ -14,6 +14,7 @@
 #include "cli/arguments.h"
 #include "cli/command.h"
 #include "cli/input.h"
+#include "cli/output_path.h"
 #include "cli/redaction_key.h"
 #include "cli/source_options.h"
 #include "formats/format.h"
@@ -234,7 +235,13 @@ void print_missing(const Bundle& bundle) {
 
 base::Result<int> write_archive(const InputOptions& input, const std::string& output, bool unproven) {
   TEPHRA_TRY(const auto packing, packing_of(output));
+  TEPHRA_CHECK_OK(refuse_input(output, input.path));
   TEPHRA_TRY(const auto content, formats::InputFile::open(input.path));
+  TEPHRA_TRY(const formats::Format* format, formats::recognise(content.bytes(), input.path));
+  if (format->open == nullptr) {
+    return base::failed("cannot archive", input.path, fmt::format("{} files tell of no programs", format->name),
+                        "Archive the recording that it was made of.");
+  }
   stream::BuildOptions build;
   build.filter.keep_idle = build.filter.keep_own = true;
   TEPHRA_TRY(const auto profile, formats::read_profile(content.bytes(), input.path, build));
@@ -243,6 +250,7 @@ base::Result<int> write_archive(const InputOptions& input, const std::string& ou
   Bundle bundle(*file, folder);
   const std::string name = input.path == "-" ? "perf.data" : file_name(input.path);
   TEPHRA_CHECK_OK(bundle.add_recording(content.bytes(), name));
+  tell_when_recorded(input);
   symbols::FileFinder& finder = *input.symbols.finder;
   for (const symbols::WantedFile& wanted : sampled_files(profile)) {
     TEPHRA_CHECK_OK(bundle.add(wanted, finder, unproven));
@@ -251,6 +259,10 @@ base::Result<int> write_archive(const InputOptions& input, const std::string& ou
   TEPHRA_TRY(const uint64_t bytes, file->finish());
   if (input.quiet) return kExitDone;
   print_missing(bundle);
+  if (bundle.added() == 0) {
+    fmt::print(stderr, "tephra: {} holds the recording alone: no file of what was sampled was found\n",
+               views::printable(output));
+  }
   fmt::print(stderr, "tephra: {} and {} of what was sampled are in {} ({})\n", base::counted(bundle.added(), "file"),
              base::counted(bundle.debug_files(), "debug file"), views::printable(output), base::bytes_text(bytes));
   fmt::print(stderr, "tephra: read it anywhere: tar xf {} && tephra report --symfs {} {}/{}\n",

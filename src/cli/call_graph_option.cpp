@@ -8,6 +8,13 @@ namespace tephra::cli {
 
 using collect::CallGraph;
 
+namespace {
+
+// The frame of one function is often some hundred bytes.
+constexpr uint64_t kLeastStackBytes = 1024;
+
+}  // namespace
+
 base::Status set_call_graph(const std::string& text, collect::SampleSettings& sampling) {
   const size_t comma = text.find(',');
   const std::string mode = text.substr(0, comma);
@@ -36,9 +43,10 @@ base::Status set_call_graph(const std::string& text, collect::SampleSettings& sa
   if (plain) return {};
   const auto size = whole_number(std::string_view(text).substr(comma + 1));
   const uint64_t rounded = size ? (*size + 7) / 8 * 8 : 0;
-  if (rounded == 0 || rounded > collect::kMaxStackBytes) {
+  if (rounded < kLeastStackBytes || rounded > collect::kMaxStackBytes) {
     return base::usage_error("not a stack size", text, "",
-                             fmt::format("It is 1 to {} bytes.", collect::kMaxStackBytes));
+                             fmt::format("It is {} (in less there are hardly any callers) to {} bytes.",
+                                         kLeastStackBytes, collect::kMaxStackBytes));
   }
   sampling.stack_bytes = static_cast<uint32_t>(rounded);
   return {};

@@ -8,6 +8,7 @@
 #include "cli/arguments.h"
 #include "cli/command.h"
 #include "cli/input.h"
+#include "cli/output_path.h"
 #include "views/flame_svg.h"
 
 namespace tephra::cli {
@@ -137,9 +138,10 @@ base::Result<int> flame(std::span<const std::string> arguments) {
   TEPHRA_CHECK_OK(apply(words, view));
   view.full_names = input.symbols.full_names;
 
+  const std::string output = words.output.empty() ? default_output(input.path) : words.output;
+  TEPHRA_CHECK_OK(refuse_input(output, input.path));
   TEPHRA_TRY(const Input loaded, load(input));
   const analysis::CallTree tree = analysis::call_tree(loaded.profile, tree_options(words));
-  const std::string output = words.output.empty() ? default_output(input.path) : words.output;
   TEPHRA_CHECK_OK(base::write_file(output, views::flame_svg(loaded.profile, tree, loaded.verdict, view)));
   if (!input.quiet && output != "-") fmt::print(stderr, "wrote {}\n", output);
   return conclude(input, loaded.verdict);

@@ -2,6 +2,7 @@
 #include "cli/arguments.h"
 #include "cli/command.h"
 #include "cli/input.h"
+#include "cli/output_path.h"
 #include "formats/folded.h"
 
 namespace tephra::cli {
@@ -33,6 +34,7 @@ base::Result<int> fold(std::span<const std::string> arguments) {
   if (!go_on) return kExitDone;
   folded.kernel = folded.kernel || all;
   folded.jit = folded.jit || all;
+  TEPHRA_CHECK_OK(refuse_input(output, input.path));
   TEPHRA_TRY(const Input loaded, load(input));
   TEPHRA_CHECK_OK(base::write_file(output, formats::write_folded(loaded.profile, folded)));
   return conclude(input, loaded.verdict);

@@ -1,6 +1,7 @@
 #include "cli/input.h"
 
 #include <fmt/format.h>
+#include <sys/stat.h>
 
 #include <algorithm>
 #include <charconv>
@@ -178,7 +179,17 @@ StackUnwinding::~StackUnwinding() = default;
 
 void StackUnwinding::serve(stream::BuildOptions& build) { build.unwinder = &parts_->unwinder; }
 
+// A recording was written to its end when it was made, and copies of it are younger: its file's time is the latest that
+// anything in it can have.
+void tell_when_recorded(const InputOptions& options) {
+  struct stat file {};
+  constexpr int64_t kNanoseconds = 1'000'000'000;
+  if (!options.symbols.finder || ::stat(options.path.c_str(), &file) != 0 || !S_ISREG(file.st_mode)) return;
+  options.symbols.finder->recorded_until(file.st_mtim.tv_sec * kNanoseconds + file.st_mtim.tv_nsec);
+}
+
 base::Result<stream::BuildOptions> build_options(const InputOptions& options) {
+  tell_when_recorded(options);
   stream::BuildOptions build = options.build;
   TEPHRA_CHECK_OK(apply_time(options.time, build.filter));
   build.filter.keep_idle = options.keep_idle;

@@ -65,6 +65,9 @@ class StackUnwinding {
   std::unique_ptr<Parts> parts_;
 };
 
+// Lets the finder of `options.symbols` refuse files without a build id that were changed since. Pipes tell no time.
+void tell_when_recorded(const InputOptions& options);
+
 // What load() reads with: the filters of `options.build`, and those kept as text.
 base::Result<stream::BuildOptions> build_options(const InputOptions& options);
 

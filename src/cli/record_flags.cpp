@@ -10,6 +10,7 @@
 #include "base/units.h"
 #include "cli/branch_types.h"
 #include "cli/call_graph_option.h"
+#include "cli/output_path.h"
 #include "cli/redaction_key.h"
 #include "kernel/procfs.h"
 
@@ -39,8 +40,9 @@ base::Result<uint64_t> ring_bytes_of(const std::string& text) {
 
 base::Status set_max_stack(const std::string& text, SampleSettings& sampling) {
   const auto frames = whole_number(text);
-  // The kernel's own limit is not that of the program that walks stacks there.
-  const bool walked = sampling.call_graph == CallGraph::kBpf;
+  // The kernel's own limit is not that of the program that walks stacks there, which `auto` may come to take.
+  const bool walked = sampling.call_graph == CallGraph::kBpf || sampling.call_graph == CallGraph::kAuto ||
+                      sampling.call_graph == CallGraph::kNone;
   const long limit = walked ? kMostWalkedFrames : kernel::sysctl_number("kernel/perf_event_max_stack").value_or(127);
   if (!frames || *frames == 0) {
     return base::usage_error("not a depth of stacks", text, "", "Write frames, for example --max-stack 64.");
@@ -71,7 +73,7 @@ base::Status set_rates(const RecordFlags& flags, SampleSettings& sampling) {
 
 base::Status set_stacks(const RecordFlags& flags, SampleSettings& sampling) {
   if (flags.stacks) sampling.call_graph = CallGraph::kAuto;
-  if (!flags.call_graph.empty()) TEPHRA_CHECK_OK(set_call_graph(flags.call_graph, sampling));
+  if (flags.call_graph) TEPHRA_CHECK_OK(set_call_graph(*flags.call_graph, sampling));
   if (!flags.max_stack.empty()) TEPHRA_CHECK_OK(set_max_stack(flags.max_stack, sampling));
   if (flags.user_stacks_only && flags.kernel_stacks_only) {
     return base::usage_error("--user-callchains and --kernel-callchains leave no stacks at all");
@@ -243,7 +245,7 @@ void RecordFlags::declare(CLI::App& parser) {
   parser.option_defaults()->group("What each sample holds");
   parser.add_flag("-g", stacks, "stacks, by the best way that works here (--call-graph auto)");
   parser.add_option("--call-graph", call_graph, kCallGraphHelp)->type_name("MODE");
-  parser.add_option("--max-stack", max_stack, "frames of a stack at most (127, the kernel's limit; walked in the kernel: 512)")->type_name("N");
+  parser.add_option("--max-stack", max_stack, "frames of a stack at most (127, the kernel's limit; walked in the kernel: 512, at most 1024)")->type_name("N");
   parser.add_flag("--user-callchains", user_stacks_only, "stacks of user code only");
   parser.add_flag("--kernel-callchains", kernel_stacks_only, "stacks of kernel code only");
   parser.add_flag("-b,--branch-any", any_branch, "the last branches taken, of any kind (needs a PMU)");
@@ -329,6 +331,7 @@ base::Result<RecordOptions> record_options(const CLI::App& parser, const RecordF
     TEPHRA_TRY(options.ring_bytes, ring_bytes_of(flags.ring));
   }
   TEPHRA_CHECK_OK(set_output(parser, flags, options.output));
+  TEPHRA_CHECK_OK(refuse_program(options.output.path, options.target.command));
   TEPHRA_CHECK_OK(set_flight(flags, options));
   options.control = flags.control;
   options.embed_names = !flags.no_embed && !flags.no_build_ids;

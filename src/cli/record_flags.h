@@ -21,7 +21,7 @@ struct RecordFlags {
   std::vector<std::string> filters;
   std::string frequency;
   std::string period;
-  std::string call_graph;
+  std::optional<std::string> call_graph;
   std::string max_stack;
   std::string branches;
   std::string ring;

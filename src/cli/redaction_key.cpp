@@ -3,7 +3,6 @@
 #include <sys/random.h>
 
 #include <cerrno>
-#include <memory>
 
 #include "base/file.h"
 
@@ -20,12 +19,14 @@ void declare_redact(CLI::App& parser, std::string& value) {
 }
 
 void refuse_redact(CLI::App& parser) {
-  const auto value = std::make_shared<std::string>();
-  parser.add_flag("--redact", *value)->group("")->check([value](const std::string&) {
-    return std::string(
+  // A check of a hidden option would not be told the option's name.
+  const CLI::callback_t refuse = [](const CLI::results_t&) -> bool {
+    throw CLI::ValidationError(
+        "--redact",
         "a recording holds names in many places and is never redacted; share what 'tephra fold --redact' or "
         "'tephra flame --redact' makes of it instead.");
-  });
+  };
+  parser.add_option("--redact", refuse)->expected(0, 1)->group("");
 }
 
 base::Result<std::string> redaction_key(const std::string& path) {

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <cstdio>
+#include <filesystem>
 #include <memory>
 
 #include "views/printable.h"
@@ -26,6 +27,14 @@ void show_progress(const symbols::FetchProgress& progress) {
   std::fflush(stderr);
 }
 
+// A name that was misspelt would else look like a machine without files.
+std::string must_be_folder(const std::string& path) {
+  std::error_code error;
+  if (std::filesystem::is_directory(path, error)) return {};
+  return error && error != std::errc::no_such_file_or_directory ? path + ": " + error.message()
+                                                                : "no such folder: " + path;
+}
+
 }  // namespace
 
 void declare_sources(CLI::App& parser, symbols::Options& symbols) {
@@ -34,12 +43,14 @@ void declare_sources(CLI::App& parser, symbols::Options& symbols) {
       .add_option_function<std::string>(
           "--symfs", [options](const std::string& folder) { options->symfs = folder; },
           "find the recorded machine's files below this folder")
+      ->check(must_be_folder)
       ->type_name("DIR");
   parser
       .add_option_function<std::string>(
           "--debug-root",
           [options](const std::string& folder) { options->debug_roots.insert(options->debug_roots.begin(), folder); },
           "a folder of debug files, beside /usr/lib/debug")
+      ->check(must_be_folder)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
       ->allow_extra_args(false)
       ->type_name("DIR");

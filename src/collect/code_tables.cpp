@@ -2,19 +2,36 @@
 
 #include <sys/stat.h>
 
+#include <algorithm>
+#include <vector>
+
 #include "collect/mapped_file.h"
+#include "kernel/procfs.h"
 
 namespace tephra::collect {
 namespace {
 
 constexpr size_t kMostFiles = 100'000;
+constexpr size_t kMostThreads = 8;
+
+// The thread that was sampled may have ended since, the first of a process, too, while others go on.
+auto open_file(pid_t pid, pid_t tid, const CodeMapping& mapping) {
+  auto file = open_mapped_file(tid, mapping.start, mapping.end, mapping.inode, mapping.path);
+  if (file) return file;
+  const std::vector<pid_t> threads = kernel::threads_of(pid);
+  for (size_t i = 0; i < std::min(kMostThreads, threads.size()) && !file; ++i) {
+    if (threads[i] == tid) continue;
+    file = open_mapped_file(threads[i], mapping.start, mapping.end, mapping.inode, mapping.path);
+  }
+  return file;
+}
 
 }  // namespace
 
 WalkedProcesses::Answer CodeTables::find(pid_t pid, pid_t tid, const CodeMapping& mapping) {
   switch (mapping.kind) {
     case CodeMapping::Kind::kFile:
-      return find_file(tid, mapping);
+      return find_file(pid, tid, mapping);
     case CodeMapping::Kind::kVdso:
       return {tables_.of_vdso(), false};
     case CodeMapping::Kind::kGenerated:
@@ -24,8 +41,8 @@ WalkedProcesses::Answer CodeTables::find(pid_t pid, pid_t tid, const CodeMapping
   return {};
 }
 
-WalkedProcesses::Answer CodeTables::find_file(pid_t tid, const CodeMapping& mapping) {
-  const auto file = open_mapped_file(tid, mapping.start, mapping.end, mapping.inode, mapping.path);
+WalkedProcesses::Answer CodeTables::find_file(pid_t pid, pid_t tid, const CodeMapping& mapping) {
+  const auto file = open_file(pid, tid, mapping);
   struct stat info {};
   if (!file || ::fstat(file->get(), &info) != 0) return {nullptr, true};
   const FileKey key{mapping.major, mapping.minor, mapping.inode, info.st_ctim.tv_sec, info.st_ctim.tv_nsec};

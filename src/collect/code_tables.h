@@ -31,7 +31,7 @@ class CodeTables {
     bool no_file = false;  // nor could it be looked at
   };
 
-  WalkedProcesses::Answer find_file(pid_t tid, const CodeMapping& mapping);
+  WalkedProcesses::Answer find_file(pid_t pid, pid_t tid, const CodeMapping& mapping);
 
   unwind::LiveTables& tables_;
   GeneratedTables generated_;

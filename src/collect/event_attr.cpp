@@ -3,6 +3,8 @@
 
 #include <time.h>
 
+#include <algorithm>
+
 namespace tephra::collect {
 namespace {
 
@@ -25,10 +27,11 @@ perf_event_attr common_attr(const kernel::AttrSupport& support) {
 }
 
 uint16_t stack_depth(const SampleSettings& settings) {
-  if (settings.max_stack) return *settings.max_stack;
+  const long limit = kernel::sysctl_number("kernel/perf_event_max_stack").value_or(0);
+  const bool known = limit > 0 && limit <= UINT16_MAX;
   // Stated, so that readers know a stack of that depth was cut.
-  const long depth = kernel::sysctl_number("kernel/perf_event_max_stack").value_or(0);
-  return depth > 0 && depth <= UINT16_MAX ? static_cast<uint16_t>(depth) : 0;
+  if (!settings.max_stack) return known ? static_cast<uint16_t>(limit) : 0;
+  return known ? static_cast<uint16_t>(std::min<long>(*settings.max_stack, limit)) : *settings.max_stack;
 }
 
 void set_call_graph(perf_event_attr& attr, const SampleSettings& settings) {

@@ -151,7 +151,7 @@ TEST_F(JitWatchTest, ProcessesThatAreTooManyAreCounted) {
 
 TEST_F(JitWatchTest, TheMapOfTheProgramBeforeAnExecIsReadToItsEnd) {
   hear(JitSign::Kind::kMemory);
-  write_map(kMoreThanAtOnce / 2, "20 1 the_last\n");
+  write_map(17 << 20, "20 1 the_last\n");
   hear(JitSign::Kind::kExec);
   EXPECT_EQ(names(), "20 1 the_last\n");
 }

@@ -4,6 +4,7 @@
 
 #include <cerrno>
 
+#include "kernel/grant.h"
 #include "kernel/privileges.h"
 #include "kernel/procfs.h"
 
@@ -13,7 +14,10 @@ namespace {
 using kernel::EventScope;
 using kernel::Privileges;
 
-constexpr const char* kGrant = "'setcap cap_perfmon,cap_sys_ptrace,cap_syslog+ep' on the tephra program";
+const std::string& grant() {
+  static const std::string text = fmt::format("'{}' on the tephra program", kernel::kGrantCommand);
+  return text;
+}
 
 // Whether the kernel lets us count nothing at all, not even nothing in our own process.
 bool refused_altogether() {
@@ -43,7 +47,7 @@ base::Error all_refused(const Privileges& held, int error_number) {
       fmt::format("the kernel refuses perf_event_open to this user (perf_event_paranoid is {})", held.paranoid),
       fmt::format("Run as root, have root run 'sysctl kernel.perf_event_paranoid=2' (own processes, user code) or "
                   "{}. ",
-                  kGrant) +
+                  grant()) +
           way_out);
 }
 
@@ -52,7 +56,7 @@ base::Error no_rights(const std::string& what, const Privileges& held, int enoug
                       fmt::format("no permission (perf_event_paranoid is {})", held.paranoid),
                       fmt::format("Run as root or with CAP_PERFMON ({}), or have root run 'sysctl "
                                   "kernel.perf_event_paranoid={}'.",
-                                  kGrant, enough));
+                                  grant(), enough));
 }
 
 base::Error foreign_task(pid_t tid) {
@@ -69,7 +73,7 @@ base::Error explain_refusal(const PlannedEvent& event, const EventScope& scope, 
   if (!held.perfmon && (event.attr.sample_type & PERF_SAMPLE_PHYS_ADDR || event.attr.namespaces)) {
     return base::failed(event.attr.namespaces ? "cannot record namespaces" : "cannot record physical addresses", "",
                         "that needs CAP_PERFMON, whatever perf_event_paranoid is",
-                        fmt::format("Run as root, or have root run {}.", kGrant));
+                        fmt::format("Run as root, or have root run {}.", grant()));
   }
   if (!event.attr.exclude_kernel && !held.may_profile_kernel()) {
     return base::failed("cannot sample kernel code for " + name, "",
@@ -150,7 +154,7 @@ std::string kernel_code_fix() {
   return fmt::format(
       "For kernel code run as root or with CAP_PERFMON ({}), or have root run 'sysctl "
       "kernel.perf_event_paranoid=1'.",
-      kGrant);
+      grant());
 }
 
 base::Error explain_open(const PlannedEvent& event, const EventScope& scope, int error_number) {

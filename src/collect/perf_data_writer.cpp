@@ -45,6 +45,8 @@ std::string advice_for(int error_number) {
       return "Free some space, or write elsewhere with -o FILE.";
     case EFBIG:
       return "Raise the limit on file sizes ('ulimit -f'), or record in several files.";
+    case EMFILE:
+      return "Raise the limit: ulimit -n 4096.";
     default:
       return "";
   }
@@ -72,7 +74,11 @@ base::Result<PerfDataWriter> PerfDataWriter::create(const std::string& path, std
       writer.fd_.reset(::open(writer.temporary_.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
     }
   }
-  if (!writer.fd_) return base::system_error("cannot write", path, errno, "Choose another place with -o FILE.");
+  if (!writer.fd_) {
+    const int why = errno;
+    return base::system_error("cannot write", path, why,
+                              why == EMFILE ? advice_for(why) : "Choose another place with -o FILE.");
+  }
   TEPHRA_CHECK_OK(writer.write_start(events, features));
   return writer;
 }

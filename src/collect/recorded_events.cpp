@@ -1,6 +1,7 @@
 #include "collect/recorded_events.h"
 
 #include <fcntl.h>
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -25,6 +26,20 @@ Note each_once(Note note) {
   return [note = std::move(note), told = std::make_shared<std::set<std::string>>()](const std::string& text) {
     if (told->insert(text).second) note(text);
   };
+}
+
+// Deeper than the kernel goes where an event's stacks are taken by frame pointers; nothing where no depth was asked
+// for.
+std::string cut_by_kernel(const StackChoice& choice, const SampleSettings& sampling) {
+  const long limit = kernel::sysctl_number("kernel/perf_event_max_stack").value_or(0);
+  const auto& ways = choice.of_events;
+  const bool by_kernel = std::find(ways.begin(), ways.end(), CallGraph::kFramePointers) != ways.end();
+  if (!by_kernel || limit <= 0 || !sampling.max_stack || *sampling.max_stack <= limit) return {};
+  return fmt::format(
+      "stacks by frame pointers are cut at {} frames, not at {}: that is the kernel's limit; to raise it, have root "
+      "run "
+      "'sysctl kernel.perf_event_max_stack={}'",
+      limit, *sampling.max_stack, *sampling.max_stack);
 }
 
 }  // namespace
@@ -68,6 +83,7 @@ base::Status RecordedEvents::open_with(StackChoice choice, pid_t program) {
   sampling_.call_graph = choice.program ? CallGraph::kBpf : choice.of_events[0];
   choice_text_ = std::move(choice.why);
   copy_ring_bytes_ = choice.ring_bytes;
+  if (const std::string cut = cut_by_kernel(choice, sampling_); !cut.empty()) note_(cut);
   if (choice.program) {
     stacks_ = std::make_unique<StackEngine>(std::move(choice.program), running_code());
     prepare_walks();
@@ -91,7 +107,10 @@ base::Status RecordedEvents::open_with(StackChoice choice, pid_t program) {
 
 base::Status RecordedEvents::open_rings() {
   const Target& target = options_.target;
-  const RingSet::Size size{options_.ring_bytes.value_or(usual_ring_bytes()), options_.ring_bytes.has_value()};
+  // The program that walks stacks is to know soon of code that has taken the place of other code. Beside the copies at
+  // the start, rings then hold records about processes alone.
+  const bool prompt = stacks_ != nullptr && !options_.flight;
+  const RingSet::Size size{options_.ring_bytes.value_or(usual_ring_bytes()), options_.ring_bytes.has_value(), prompt};
   return events_->open_rings(target.cpus.empty() ? kernel::online_cpus() : target.cpus, target.whole_cpus(), size);
 }
 

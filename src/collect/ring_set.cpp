@@ -23,7 +23,7 @@ base::FileDescriptor RingSet::open_owner(int cpu, size_t bytes) const {
   perf_event_attr attr = dummy_attr(false, support_);
   // Early, so that three quarters are left for the time until we run.
   attr.watermark = 1;
-  attr.wakeup_watermark = static_cast<uint32_t>(bytes / 4);
+  attr.wakeup_watermark = prompt_ ? 1 : static_cast<uint32_t>(bytes / 4);
   attr.write_backward = kind_ == Kind::kOverwritten;
   using Scope = kernel::EventScope;
   return kernel::open_event(attr, whole_cpus_ ? Scope::everything(cpu) : Scope::task(0, cpu));
@@ -37,6 +37,7 @@ bool RingSet::map(kernel::RingBuffer& ring, int fd, size_t bytes) const {
 // last of them still fits.
 base::Status RingSet::open(const std::vector<int>& cpus, bool whole_cpus, Size size) {
   whole_cpus_ = whole_cpus;
+  prompt_ = size.prompt;
   for (size_t bytes = size.bytes;; bytes /= 2) {
     TEPHRA_TRY(const int error_number, open_all(cpus, bytes));
     if (error_number == 0) break;

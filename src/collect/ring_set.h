@@ -27,8 +27,9 @@ class RingSet {
     kOverwritten,  // the kernel never waits; a ring holds the newest records
   };
   struct Size {
-    size_t bytes = 0;    // a power of two of at least a page
-    bool exact = false;  // an error where that much may not be locked in memory, instead of a smaller ring
+    size_t bytes = 0;     // a power of two of at least a page
+    bool exact = false;   // an error where that much may not be locked in memory, instead of a smaller ring
+    bool prompt = false;  // readers are woken by every record, not when a quarter is full
   };
 
   RingSet(Kind kind, const kernel::AttrSupport& support, Note note);
@@ -46,8 +47,8 @@ class RingSet {
   const kernel::RingBuffer& ring(size_t place) const { return slots_[place].ring; }
 
   // Exchanges a ring for one of twice the size. `redirect` lets every event that writes to it write to the ring of
-  // another descriptor instead; where it fails, it is asked to go back. Meanwhile the larger ring, and afterwards the one
-  // that is not used any more, is among retired(). False: it may not grow.
+  // another descriptor instead; where it fails, it is asked to go back. Meanwhile the larger ring, and afterwards the
+  // one that is not used any more, is among retired(). False: it may not grow.
   bool grow(size_t place, const std::function<bool(int fd)>& redirect);
 
   // Rings that were exchanged and may still hold records.
@@ -73,6 +74,7 @@ class RingSet {
   kernel::AttrSupport support_;
   Note note_;
   bool whole_cpus_ = false;
+  bool prompt_ = false;
   std::vector<int> cpus_;
   std::vector<Slot> slots_;
   std::deque<Retired> retired_;

@@ -8,7 +8,7 @@
 namespace tephra::collect {
 namespace {
 
-// Beyond it, and below what rings can be sized for.
+// No CPU samples so often: rates beyond it ask for the largest rings, and do not overflow what is made of them.
 constexpr uint64_t kHighestRate = 1 << 20;
 
 }  // namespace

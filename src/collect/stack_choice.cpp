@@ -53,7 +53,8 @@ StackChoice choose_without_bpf(const SampleSettings& settings, const std::vector
                                const Target& target, const std::string& why) {
   StackChoice choice;
   const TargetFrames frames = survey_target(target);
-  const bool copies = frames.known && !frames.kept && settings.user_stacks;
+  const bool precise = std::any_of(events.begin(), events.end(), [](const auto& event) { return event.precise > 0; });
+  const bool copies = frames.known && !frames.kept && settings.user_stacks && !precise;
   choice.of_events.assign(events.size(), copies ? CallGraph::kDwarf : CallGraph::kFramePointers);
   choice.stack_bytes = settings.stack_bytes;
   if (copies) {
@@ -67,7 +68,7 @@ StackChoice choose_without_bpf(const SampleSettings& settings, const std::vector
         why);
     return choice;
   }
-  const char* const kept = frames.known ? "which this program keeps" : "which code may lack";
+  const char* const kept = frames.known ? "which this program and its libraries keep" : "which code may lack";
   choice.why = fmt::format(
       "stacks are taken by frame pointers, {} (--call-graph fp): they cannot be walked in the "
       "kernel: {}",
@@ -89,7 +90,7 @@ void choose_bpf(const SampleSettings& settings, const std::vector<kernel::EventS
 
 std::string why_not_walked(const kernel::EventSpec& event, const SampleSettings& settings) {
   if (!settings.user_stacks) return "user stacks are not wanted";
-  if (event.tracepoint()) return "tracepoints carry data that it does not take";
+  if (event.tracepoint()) return "tracepoints carry data that the program in the kernel does not take";
   if (event.bpf_output()) return "it has no stack of its own";
   if (event.leader_samples) return "its samples hold the counts of a group (:S)";
   if (event.precise > 0) return "it is precise (:p), and registers would be those of a later moment";
@@ -128,6 +129,9 @@ base::Result<StackChoice> choose_stacks(const SampleSettings& settings, const st
     if (!automatic) {
       return base::usage_error("--call-graph bpf cannot take these stacks", events[0].name, why,
                                "Use --call-graph auto, fp or dwarf.");
+    }
+    if (!events.empty() && settings.user_stacks) {
+      return choose_without_bpf(settings, events, target, fmt::format("{} ({})", why, events[0].name));
     }
     std::fill(choice.of_events.begin(), choice.of_events.end(), CallGraph::kFramePointers);
     return choice;

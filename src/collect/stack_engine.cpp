@@ -141,6 +141,7 @@ void StackEngine::follow(const std::vector<Notice>& notices) {
     // Asked for and changed: asked for.
     const bool still_wanted = place->second.what == What::kWanted && notice.what != What::kEnded;
     if (!still_wanted) place->second = notice;
+    place->second.tid = notice.tid;  // who was heard of last is alive rather than others
   }
   for (const auto& [pid, notice] : last) {
     if (notice.what == What::kEnded) {
@@ -151,6 +152,7 @@ void StackEngine::follow(const std::vector<Notice>& notices) {
     // Those that may be learnt by now are next.
     const auto [place, first] = waiting_.emplace(pid, notice);
     if (!first && place->second.what != What::kWanted) place->second = notice;
+    place->second.tid = notice.tid;
   }
 }
 

@@ -13,9 +13,8 @@ struct TargetFrames {
   std::string without;  // a file that does not keep them
 };
 
-// Looks at the program to be started, or at what the processes have mapped. Libraries that are leaves of almost every
-// stack (libc, libm, the loader) are not asked for: they never keep frame pointers, and lose one caller, not all.
-// Nothing is known about whole machines.
+// Looks at the program to be started and the libraries that it needs, a script's interpreter, or at what the processes
+// have mapped; but not at leaf libraries (objects::is_leaf_library). Nothing is known about whole machines.
 TargetFrames survey_target(const Target& target);
 
 }  // namespace tephra::collect

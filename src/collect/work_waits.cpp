@@ -16,11 +16,11 @@ int poll_for(std::vector<pollfd>& waits, double seconds) {
 
 void WorkWaits::wait(const RingSet& rings, std::vector<pollfd> others, std::optional<int> walked, double seconds) {
   std::vector<pollfd> waits = std::move(others);
+  const double rest = walked ? std::min(kRestWhenWalking, seconds) : 0;
+  const bool woken = walked && poll_for(waits, rest) > 0;
   const size_t rings_begin = waits.size();
   add_rings(rings, waits);
   const size_t rings_end = waits.size();
-  const double rest = walked ? std::min(kRestWhenWalking, seconds) : 0;
-  const bool woken = walked && poll_for(waits, rest) > 0;
   if (walked) waits.push_back({*walked, POLLIN, 0});
   if (!woken) poll_for(waits, seconds - rest);
   ++wakeups_;

@@ -13,8 +13,9 @@ namespace tephra::collect {
 // Waits until a ring is a quarter full, someone wants something, or a time is over.
 class WorkWaits {
  public:
-  // `others`: descriptors beside those of the rings. `walked`: that of samples walked in the kernel. They would wake us
-  // one by one, so it is looked at only after a short rest, in which they gather.
+  // `others`: descriptors beside those of the rings. `walked`: that of samples walked in the kernel. They, and records of
+  // rings that wake us promptly, would come one by one, so both are looked at only after a short rest, in which they
+  // gather.
   void wait(const RingSet& rings, std::vector<pollfd> others, std::optional<int> walked, double seconds);
 
   // How often it has come back.

@@ -1,13 +1,19 @@
 #include "kernel/bpf_program.h"
 
 #include <errno.h>
+#include <fmt/format.h>
+#include <sys/eventfd.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cstdarg>
 #include <cstdio>
+#include <vector>
 
+#include "base/file.h"
 #include "kernel/bpf_config.h"
+#include "kernel/grant.h"
+#include "kernel/privileges.h"
 
 #if TEPHRA_BPF
 #include <bpf/libbpf.h>
@@ -59,6 +65,19 @@ std::string telling_line(const std::string& log) {
   return best;
 }
 
+// Whether this process may open fewer descriptors than a program and its maps take. libbpf says little of it: where its
+// trials of what the kernel can do find none, it goes on without, and fails later for another reason.
+bool descriptors_are_short() {
+  constexpr size_t kEnough = 32;
+  std::vector<base::FileDescriptor> taken;
+  while (taken.size() < kEnough) {
+    base::FileDescriptor next(::eventfd(0, EFD_CLOEXEC));
+    if (!next) return errno == EMFILE;
+    taken.push_back(std::move(next));
+  }
+  return false;
+}
+
 }  // namespace
 
 BpfLog::BpfLog() {
@@ -70,10 +89,15 @@ BpfLog::BpfLog() {
 BpfLog::~BpfLog() { t_log = nullptr; }
 
 base::Error explain_bpf(std::string what, int error_number, const std::string& log) {
+  if (error_number == EMFILE || descriptors_are_short()) {
+    return base::failed(std::move(what), {}, fmt::format("too many open files (ulimit -n is {})", open_file_limit()),
+                        "Raise the limit: ulimit -n 4096.");
+  }
   if (error_number == EPERM || error_number == EACCES) {
     if (::geteuid() != 0) {
-      return base::failed(std::move(what), {}, "BPF programs may not be loaded by this user",
-                          "Run as root, or give tephra the rights: sudo setcap cap_bpf,cap_perfmon+ep $(which tephra)");
+      return base::failed(
+          std::move(what), {}, "BPF programs may not be loaded by this user",
+          fmt::format("Run as root, or give tephra the rights: sudo {} $(which tephra)", kGrantCommand));
     }
   }
   if (::access("/sys/kernel/btf/vmlinux", R_OK) != 0) {
@@ -94,6 +118,13 @@ base::Status start_bpf(bpf_object_skeleton* skeleton, const std::string& what) {
   if (error == 0) error = bpf_object__attach_skeleton(skeleton);
   if (error != 0) return explain_bpf(what, -error, log.text());
   return {};
+}
+
+base::Result<size_t> possible_cpus(const std::string& what) {
+  const BpfLog log;
+  const int cpus = libbpf_num_possible_cpus();
+  if (cpus <= 0) return explain_bpf(what, -cpus, log.text());
+  return static_cast<size_t>(cpus);
 }
 
 base::Result<std::unique_ptr<BpfRing>> BpfRing::open(int map_fd, OnRecord on_record) {
@@ -125,6 +156,7 @@ BpfLog::BpfLog() = default;
 BpfLog::~BpfLog() = default;
 base::Error explain_bpf(std::string what, int, const std::string&) { return built_without_bpf(std::move(what)); }
 base::Status start_bpf(bpf_object_skeleton*, const std::string& what) { return built_without_bpf(what); }
+base::Result<size_t> possible_cpus(const std::string& what) { return built_without_bpf(what); }
 base::Result<std::unique_ptr<BpfRing>> BpfRing::open(int, OnRecord) {
   return built_without_bpf("cannot read what a BPF program sends");
 }

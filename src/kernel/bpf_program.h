@@ -38,6 +38,10 @@ base::Status start_bpf(bpf_object_skeleton* skeleton, const std::string& what);
 // Why BPF programs cannot be loaded, from the errno and what libbpf said, with what to do about it.
 base::Error explain_bpf(std::string what, int error_number, const std::string& log);
 
+// How many CPUs there may be, for each of which a map by CPU (BPF_MAP_TYPE_PERCPU_…) has a value. The kernel copies that
+// many whatever room there is for them, so a number that cannot be read must never become a guess.
+base::Result<size_t> possible_cpus(const std::string& what);
+
 // The consumer of a ring of records (BPF_MAP_TYPE_RINGBUF).
 class BpfRing {
  public:

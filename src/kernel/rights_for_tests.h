@@ -7,6 +7,7 @@
 #include <string>
 
 #include "kernel/bpf_config.h"
+#include "kernel/grant.h"
 
 namespace tephra::kernel {
 
@@ -20,7 +21,7 @@ int status_without_rights(Start start) {
     const auto program = start();
     if (program.ok()) ::_exit(1);
     const std::string message = program.error().message();
-    const char* expected = TEPHRA_BPF ? "setcap cap_bpf,cap_perfmon" : "built without BPF";
+    const char* expected = TEPHRA_BPF ? kGrantCommand : "built without BPF";
     if (message.find(expected) != std::string::npos) ::_exit(0);
     std::fprintf(stderr, "%s\n", message.c_str());
     ::_exit(2);

@@ -124,8 +124,12 @@ base::Status note_namespace(const stack_sample& skeleton) {
 
 class Loaded : public StackProgram {
  public:
-  Loaded(const Settings& settings, Skeleton first, WalkTables tables, WalkProcesses processes)
-      : settings_(settings), first_(std::move(first)), tables_(std::move(tables)), processes_(std::move(processes)) {}
+  Loaded(const Settings& settings, size_t cpus, Skeleton first, WalkTables tables, WalkProcesses processes)
+      : settings_(settings),
+        cpus_(cpus),
+        first_(std::move(first)),
+        tables_(std::move(tables)),
+        processes_(std::move(processes)) {}
 
   base::Status open_ring() {
     TEPHRA_TRY(ring_, BpfRing::open(bpf_map__fd(first_->maps.records), [this](base::Bytes record) { take(record); }));
@@ -212,6 +216,7 @@ class Loaded : public StackProgram {
   }
 
   Settings settings_;
+  size_t cpus_;     // that there may be
   Skeleton first_;  // has the maps
   std::vector<Skeleton> more_;
   std::map<Variant, stack_sample*> variants_;
@@ -228,7 +233,7 @@ StackProgram::Totals Loaded::totals() const {
   totals.tables = tables_.count();
   totals.table_bytes = tables_.bytes();
   totals.rules = tables_.rules();
-  std::vector<tephra_walk_totals> by_cpu(static_cast<size_t>(std::max(libbpf_num_possible_cpus(), 1)));
+  std::vector<tephra_walk_totals> by_cpu(cpus_);
   const uint32_t zero = 0;
   if (bpf_map_lookup_elem(bpf_map__fd(first_->maps.totals), &zero, by_cpu.data()) == 0) {
     for (const auto& cpu : by_cpu) {
@@ -258,18 +263,20 @@ StackProgram::Totals Loaded::totals() const {
 
 base::Result<std::unique_ptr<StackProgram>> StackProgram::load(const Settings& wanted) {
   const Settings settings = within_limits(wanted);
+  TEPHRA_TRY(const size_t cpus, possible_cpus(kWhat));
   TEPHRA_TRY(Skeleton skeleton, load_instance(settings, nullptr));
   TEPHRA_CHECK_OK(note_namespace(*skeleton));
   const auto& maps = skeleton->maps;
+  const WalkTables::Limits limits{.tables = settings.max_tables, .bytes = settings.max_table_bytes, .cpus = cpus};
   TEPHRA_TRY(WalkTables tables, WalkTables::open({.tables = bpf_map__fd(maps.tables),
                                                   .table_blocks = bpf_map__fd(maps.table_blocks),
                                                   .rules = bpf_map__fd(maps.rules),
                                                   .answers = bpf_map__fd(maps.answers)},
-                                                 {.tables = settings.max_tables, .bytes = settings.max_table_bytes}));
+                                                 limits));
   TEPHRA_TRY(WalkProcesses processes,
              WalkProcesses::open({.processes = bpf_map__fd(maps.processes), .mappings = bpf_map__fd(maps.mappings)},
                                  settings.max_mappings));
-  auto program = std::make_unique<Loaded>(settings, std::move(skeleton), std::move(tables), std::move(processes));
+  auto program = std::make_unique<Loaded>(settings, cpus, std::move(skeleton), std::move(tables), std::move(processes));
   TEPHRA_CHECK_OK(program->open_ring());
   return std::unique_ptr<StackProgram>(std::move(program));
 }

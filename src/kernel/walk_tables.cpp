@@ -3,7 +3,6 @@
 #include <errno.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cstring>
 
 #include "base/file.h"
@@ -106,7 +105,7 @@ base::Status WalkTables::publish() {
 }
 
 void WalkTables::forget_answers() {
-  const std::vector<uint64_t> none(static_cast<size_t>(std::max(libbpf_num_possible_cpus(), 1)));
+  const std::vector<uint64_t> none(limits_.cpus);
   for (uint32_t at = 0; at < TEPHRA_WALK_ANSWERS; ++at) bpf_map_update_elem(maps_.answers, &at, none.data(), BPF_ANY);
   answers_stale_ = false;
 }

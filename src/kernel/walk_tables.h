@@ -28,6 +28,7 @@ class WalkTables {
   struct Limits {
     uint32_t tables = 0;
     uint64_t bytes = 0;
+    size_t cpus = 0;  // possible_cpus()
   };
   static base::Result<WalkTables> open(const Maps& maps, const Limits& limits);
 

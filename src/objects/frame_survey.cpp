@@ -7,6 +7,7 @@
 #include <set>
 #include <vector>
 
+#include "base/names.h"
 #include "objects/symbol_table.h"
 
 namespace tephra::objects {
@@ -120,5 +121,12 @@ class Surveyor {
 }  // namespace
 
 FrameSurvey survey_frames(const ElfFile& elf, const CallFrames& frames) { return Surveyor(elf, frames).survey(); }
+
+bool is_leaf_library(std::string_view path) {
+  const std::string_view name = base::path_base_name(path);
+  constexpr std::string_view kLeaves[] = {"libc.so",  "libc-", "libm.so",    "libm-",
+                                          "ld-linux", "ld-",   "libpthread", "libdl.so"};
+  return std::any_of(std::begin(kLeaves), std::end(kLeaves), [&](auto leaf) { return name.starts_with(leaf); });
+}
 
 }  // namespace tephra::objects

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string_view>
 
 #include "objects/call_frames.h"
 #include "objects/elf_file.h"
@@ -15,5 +16,14 @@ struct FrameSurvey {
   uint64_t keep_frame_pointer = 0;  // of them, that set up a frame pointer
 };
 FrameSurvey survey_frames(const ElfFile& elf, const CallFrames& frames);
+
+// Whether the functions of a file keep frame pointers, as a rule.
+inline bool keeps_frame_pointers(const FrameSurvey& survey) {
+  return survey.keep_frame_pointer * 2 >= survey.functions;
+}
+
+// Libraries that are leaves of almost every stack (libc, libm, the loader): they never keep frame pointers, and where
+// stacks are taken by them that loses one caller, not all.
+bool is_leaf_library(std::string_view path);
 
 }  // namespace tephra::objects

@@ -44,6 +44,12 @@ bool was_replaced(const std::string& path, const model::FileIdentity& recorded) 
   return recorded.device == device && recorded.inode != now.st_ino;
 }
 
+int64_t changed_at(const std::string& path) {
+  struct stat now {};
+  constexpr int64_t kNanoseconds = 1'000'000'000;
+  return ::stat(path.c_str(), &now) == 0 ? now.st_mtim.tv_sec * kNanoseconds + now.st_mtim.tv_nsec : 0;
+}
+
 // Whether a file that was kept is still the one that ran; without a build id KeptFiles has seen to it.
 bool is_proven(base::Bytes file, const model::BuildId& build_id) {
   if (build_id.empty()) return true;
@@ -250,6 +256,7 @@ struct FileFinder::State {
 
   FinderOptions options;
   std::optional<Debuginfod> servers;
+  int64_t recorded_until = INT64_MAX;
   std::mutex fetch_mutex;  // guards `fetching`, for as long as it is shown
   std::string fetching;
   mutable std::mutex mutex;  // guards what follows
@@ -294,6 +301,11 @@ FileFinder::Found FileFinder::State::find_unproven(const WantedFile& file) {
     }
     if (path == file.path && was_replaced(path, file.identity)) {
       refuse(path, "not used: it is another file than the one that ran");
+      return not_found(Reason::build_id_mismatch);
+    }
+    // Copies elsewhere have the time at which they were made.
+    if (path == file.path && changed_at(path) > recorded_until) {
+      refuse(path, "not used: it was changed after the recording was made, and has no build id");
       return not_found(Reason::build_id_mismatch);
     }
     return found(std::move(content).value(), path);
@@ -467,6 +479,8 @@ std::vector<std::string> FileFinder::refusals() const {
   const std::lock_guard lock(state_->mutex);
   return state_->refusals;
 }
+
+void FileFinder::recorded_until(int64_t time) { state_->recorded_until = time; }
 
 void FileFinder::refuse(const std::string& path, const std::string& why) { state_->refuse(path, why); }
 

@@ -79,6 +79,9 @@ class FileFinder {
   std::vector<std::string> refusals() const;
   // For what readers refuse in files that were found here.
   void refuse(const std::string& path, const std::string& why);
+  // When the recording had ended, in nanoseconds since 1970: a file that was changed later did not run, where no build
+  // id tells. To be called before files are asked for.
+  void recorded_until(int64_t time);
 
  private:
   struct State;

@@ -3,7 +3,10 @@
 #include <elf.h>
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sched.h>
+#include <sys/mount.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <filesystem>
@@ -11,6 +14,7 @@
 
 #include <fmt/format.h>
 
+#include "base/located_file.h"
 #include "symbols/code_object.h"
 #include "symbols/regular_file.h"
 
@@ -68,6 +72,29 @@ TEST_F(FileFinderTest, BelowASymfs) {
   EXPECT_EQ(finder.find_code({"/opt/program", {}, {}}).path, folder_ / "sys/opt/program");
   EXPECT_FALSE(finder.find_code({kProgram, {}, {}}).content);
   EXPECT_EQ(finder.find_code({kProgram, build_id_of(kProgram), {}}).path, kProgram);
+}
+
+TEST_F(FileFinderTest, WithoutABuildIdWhatWasChangedAfterTheRecordingDidNotRun) {
+  const std::string path = put(kProgram, "program");
+  struct stat now {};
+  ASSERT_EQ(::stat(path.c_str(), &now), 0);
+  const int64_t changed = now.st_mtim.tv_sec * int64_t{1'000'000'000} + now.st_mtim.tv_nsec;
+  const auto find = [&](FileFinder& finder, const model::BuildId& id) { return finder.find_code({path, id, {}}); };
+  FileFinder later;
+  later.recorded_until(changed);
+  EXPECT_TRUE(find(later, {}).content);
+  FileFinder before;
+  before.recorded_until(changed - 1);
+  EXPECT_FALSE(find(before, {}).content);
+  EXPECT_EQ(find(before, {}).why_not, Reason::build_id_mismatch);
+  ASSERT_EQ(before.refusals().size(), 1u);
+  EXPECT_NE(before.refusals()[0].find("changed after the recording was made"), std::string::npos);
+  // A build id proves it, and copies elsewhere have the time at which they were made.
+  EXPECT_TRUE(find(before, build_id_of(kProgram)).content);
+  put(kProgram, "sys" + path);
+  FileFinder copied({.symfs = folder_ / "sys"});
+  copied.recorded_until(changed - 1);
+  EXPECT_TRUE(find(copied, {}).content);
 }
 
 TEST_F(FileFinderTest, AWrongCandidateDoesNotHideARightOne) {
@@ -131,6 +158,35 @@ TEST_F(FileFinderTest, FilesThatAreNotStoredAreNotRead) {
   const auto behind_link = open_regular(fmt::format("/proc/self/fd/{}", held.get()));
   ASSERT_TRUE(behind_link);
   EXPECT_TRUE(behind_link->mapped());
+}
+
+// In a child with mounts of its own, as in a chroot where nobody mounted it.
+TEST_F(FileFinderTest, FilesAreReadWithoutProc) {
+  const std::string path = put(kProgram, "program");
+  std::filesystem::create_symlink(path, folder_ / "link");
+  const std::string link = folder_ / "link";
+  constexpr int kCannotTry = 77;
+  const pid_t child = ::fork();
+  if (child == 0) {
+    if (::unshare(CLONE_NEWNS) != 0 || ::mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0 ||
+        ::umount2("/proc", MNT_DETACH) != 0 || ::access("/proc/self/fd", F_OK) == 0) {
+      ::_exit(kCannotTry);
+    }
+    const auto whole = open_regular(link);
+    if (!whole || whole->bytes().size() != std::filesystem::file_size(path)) ::_exit(1);
+    // What has taken the place of the file since is not opened.
+    const base::FileDescriptor place = base::locate(link);
+    if (!base::open_located(place, link)) ::_exit(2);
+    std::filesystem::rename(path, folder_ / "away");
+    std::ofstream(path) << "another";
+    errno = 0;
+    ::_exit(base::open_located(place, link) || errno != ESTALE ? 3 : 0);
+  }
+  int status = 0;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  ASSERT_TRUE(WIFEXITED(status));
+  if (WEXITSTATUS(status) == kCannotTry) GTEST_SKIP() << "this user may not change mounts";
+  EXPECT_EQ(WEXITSTATUS(status), 0);
 }
 
 // Headers of a sparse file claim what the file does not hold: tables of 20 GiB, all of them empty rows.

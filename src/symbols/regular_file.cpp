@@ -94,7 +94,7 @@ base::Result<RegularContent> open_regular(const std::string& path, Refusal* refu
     if (refusal != nullptr) *refusal = why;
     return error_of(why, path, info);
   }
-  const base::FileDescriptor fd = base::open_located(place);
+  const base::FileDescriptor fd = base::open_located(place, path);
   if (!fd) return base::system_error("cannot open", path, errno);
   return content_of_regular(fd.get(), path, refusal);
 }

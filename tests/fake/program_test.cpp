@@ -80,7 +80,7 @@ constexpr const char* kFunctions = "functions=_Z5heavyv:7/_Z5lightv:3";
 
 TEST_F(ProgramOnFakeMachine, RecordsHardwareSamplesThatPerfReads) {
   if (!has_perf()) GTEST_SKIP() << "perf is not installed";
-  const auto recorded = tephra(kFunctions, std::string("record -e cycles,instructions -g") + kSpin);
+  const auto recorded = tephra(kFunctions, std::string("record -e cycles,instructions --call-graph fp") + kSpin);
   ASSERT_EQ(recorded.status, 0) << recorded.output;
   EXPECT_NE(recorded.output.find("samples of cycles and instructions"), std::string::npos) << recorded.output;
   const auto listed = perf("evlist -v");

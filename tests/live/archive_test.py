@@ -69,6 +69,31 @@ class ArchiveTest(RecordTest):
         names = {name for stack in parse_folded(result.stdout) for name in stack.split(";")}
         self.assertLessEqual({"main", "heavy"}, names)
 
+    def test_an_archive_of_nothing_but_the_recording_says_so(self):
+        self.record("--all-kernel", "-F", "999", SPIN, "100")
+        result = run([TEPHRA, "archive", self.data, "-o", os.path.join(self.folder, "bare.tar")])
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertIn("holds the recording alone", result.stderr)
+
+    def test_folded_stacks_have_no_files_to_archive(self):
+        with open(os.path.join(self.folder, "app.folded"), "w") as folded:
+            folded.write("app;main;heavy 7\n")
+        result = run([TEPHRA, "archive", os.path.join(self.folder, "app.folded")])
+        self.assertEqual(result.returncode, 1, result.stderr)
+        self.assertIn("folded files tell of no programs", result.stderr)
+        self.assert_no_leftovers("app.folded")
+
+    def test_the_recording_is_not_written_over(self):
+        self.record("-F", "999", SPIN, "100")
+        os.rename(self.data, os.path.join(self.folder, "recording.tar"))
+        with open(os.path.join(self.folder, "recording.tar"), "rb") as before:
+            content = before.read()
+        result = run([TEPHRA, "archive", "recording.tar", "-o", "./recording.tar"], cwd=self.folder)
+        self.assertEqual(result.returncode, 2, result.stderr)
+        self.assertIn("it is the file that is read", result.stderr)
+        with open(os.path.join(self.folder, "recording.tar"), "rb") as after:
+            self.assertEqual(after.read(), content)
+
     def test_what_is_missing_is_said(self):
         app = os.path.join(self.folder, "app")
         shutil.copy(SPIN, app)
@@ -102,6 +127,7 @@ class ArchiveTest(RecordTest):
         with open(app, "r+") as file:  # the same inode
             file.truncate(0)
             file.write("something else\n")
+        os.utime(app, (1, 1))  # as if it had been so before the recording
         out = self.data + ".tar.gz"
         result = run([TEPHRA, "archive", "--unproven", self.data, "-o", out])
         self.assertEqual(result.returncode, 0, result.stderr)

@@ -243,5 +243,25 @@ class Folded(LiveTest):
         self.assertEqual(run([TEPHRA, "fold", "-q", "-"], input=text).stdout, text)
 
 
+class OwnInput(LiveTest):
+    def test_the_input_is_not_written_over(self):
+        text = "app;main;heavy 7\n"
+        with open(self.path("in.folded"), "w") as folded:
+            folded.write(text)
+        run(["ln", "in.folded", "linked"], cwd=self.folder)
+        run(["ln", "-s", "in.folded", "pointer"], cwd=self.folder)
+        for command in ("fold", "flame"):
+            for output in ("in.folded", "./in.folded", "linked", "pointer"):
+                with self.subTest(command=command, output=output):
+                    result = self.tephra(command, "-o", output, "in.folded", status=2)
+                    self.assertIn(f"cannot write '{output}': it is the file that is read", result.stderr)
+            with open(self.path("in.folded")) as source:
+                self.tephra(command, "-i", "-", "-o", "in.folded", status=2, stdin=source)
+            self.tephra(command, "-o", "out", "in.folded")
+            self.tephra(command, "-o", "out", "in.folded")  # what was written before is no input
+        with open(self.path("in.folded")) as kept:
+            self.assertEqual(kept.read(), text)
+
+
 if __name__ == "__main__":
     unittest.main()

@@ -338,11 +338,45 @@ class Errors(RecordTest):
         self.fails("-F", "9", "-c", "9", "true", status=2, says=["-F and -c"])
         self.fails("--call-graph", "magic", "true", status=2, says=["unknown call graph mode"])
         self.fails("--call-graph", "dwarf,70000", "true", status=2, says=["65528"])
+        self.fails("--call-graph", "", "true", status=2, says=["unknown call graph mode"])
+        self.fails("--call-graph=", "true", status=2, says=["--call-graph"])
+        self.fails("--call-graph", "dwarf,1", "true", status=2, says=["not a stack size", "1024", "callers"])
         self.fails("-m", "zero", "true", status=2, says=["not a ring size"])
         self.fails("-p", "12x", status=2, says=["not a list of process numbers"])
         self.fails("-a", "-p", "1", status=2, says=["-a records everything"])
         self.fails("--frobnicate", "true", status=2, says=["frobnicate"])
         self.assert_no_leftovers()
+
+    def test_a_program_is_not_written_over(self):
+        shutil.copy(SPIN, os.path.join(self.folder, "app"))
+        with open(os.path.join(self.folder, "script"), "w") as script:
+            script.write("#!/bin/sh\n")
+        os.chmod(os.path.join(self.folder, "script"), 0o755)
+        os.link(os.path.join(self.folder, "script"), os.path.join(self.folder, "other-name"))
+        self.fails("-o", "app", "./app", "1", status=2, says=["cannot write 'app'", "the program that is to be run"])
+        self.fails("-o", "app", "true", status=2, says=["cannot write 'app'", "a program, not a recording"])
+        self.fails("-o", "other-name", "./script", status=2, says=["the program that is to be run"])
+        path = self.folder + ":" + os.environ["PATH"]
+        found = run([TEPHRA, "record", "-o", "script", "script"], cwd=self.folder, env={**os.environ, "PATH": path})
+        self.assertEqual(found.returncode, 2, found.stderr)
+        self.assert_no_leftovers("app", "other-name", "script")
+        with open(SPIN, "rb") as whole, open(os.path.join(self.folder, "app"), "rb") as kept:
+            self.assertEqual(whole.read(), kept.read())
+
+    def test_too_few_descriptors_are_an_error_that_says_so(self):
+        for mode in ("auto", "bpf"):
+            statuses = {}
+            for limit in range(9, 45):
+                with self.subTest(mode=mode, limit=limit):
+                    result = run(["sh", "-c", f'ulimit -n {limit}; exec "$@"', "sh", TEPHRA, "record", "--call-graph",
+                                  mode, "-F", "499", "-o", self.data, "true"])
+                    statuses[limit] = result.returncode
+                    self.assertIn(result.returncode, (0, 125), result.stderr)
+                    self.assertNotIn("CONFIG_BPF_SYSCALL", result.stderr)
+                    if result.returncode != 0:
+                        self.assertIn("too many open files", result.stderr.lower())
+                        self.assertIn("ulimit -n", result.stderr)
+            self.assertEqual(statuses[9], 125)
 
     def test_no_such_process(self):
         self.fails("-p", "4194000", status=1, says=["4194000", "no such process"])

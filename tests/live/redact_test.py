@@ -114,6 +114,7 @@ class RedactEverythingTest(RecordTest):
                 result = run([TEPHRA, *command])
                 self.assertIn(result.returncode, (2, 125), result.stderr)
                 self.assertIn("tephra fold --redact", result.stderr)
+                self.assertTrue(result.stderr.startswith("tephra: --redact: a recording holds"), result.stderr)
 
 
 if __name__ == "__main__":

@@ -1,5 +1,9 @@
 """Live tests of recording without rights: each case says what is missing and the command that gives it."""
 
+import os
+import re
+import shutil
+import subprocess
 import unittest
 
 from recording import SPIN, RecordTest, paranoid
@@ -37,7 +41,7 @@ class Rights(RecordTest):
         result = self.nobody("-g", SPIN, "300")
         self.assertEqual(result.returncode, 0, result.stderr)
         for text in ("only user code is sampled: perf_event_paranoid is 2", "sysctl kernel.perf_event_paranoid=1",
-                     "setcap cap_perfmon"):
+                     "setcap cap_bpf,cap_perfmon,cap_sys_ptrace,cap_syslog+ep"):
             self.assertIn(text, result.stderr)
 
     def test_paranoid_2_not_the_machine(self):
@@ -69,6 +73,38 @@ class Rights(RecordTest):
             self.skipTest(result.stderr.strip())
         self.assertEqual(result.returncode, 0, result.stderr)
         self.assertNotIn("only user code", result.stderr)
+
+    def test_the_command_that_is_advised_gives_all_that_is_needed(self):
+        self.set_paranoid(2)
+        if shutil.which("setcap") is None:
+            self.skipTest("setcap is not installed")
+        told = self.nobody("--call-graph", "bpf", "true").stderr
+        command = re.search(r"(setcap \S+\+ep) \$\(which tephra\)", told)
+        self.assertTrue(command, told)
+        self.assertIn(f"'{command[1]}' on the tephra program", self.nobody("-a", "sleep", "0.1").stderr)
+        copy = os.path.join(self.folder, "tephra")
+        shutil.copy(TEPHRA, copy)
+        granted = run(["sh", "-c", f"{command[1]} {copy}"])
+        if granted.returncode != 0:
+            self.skipTest(granted.stderr.strip())
+        spinning = subprocess.Popen(self.as_nobody(SPIN, "30000"))
+        self.addCleanup(spinning.wait)
+        self.addCleanup(spinning.kill)
+        others = subprocess.Popen([SPIN, "30000"])
+        self.addCleanup(others.wait)
+        self.addCleanup(others.kill)
+        for words in (["-a"], ["-p", str(spinning.pid)], ["-p", str(others.pid)]):
+            with self.subTest(words):
+                result = run(self.as_nobody(copy, "record", "--call-graph", "bpf", "-F", "499", "-o", self.data, *words,
+                                            "sleep", "0.5"))
+                self.assertEqual(result.returncode, 0, result.stderr)
+                self.assertNotIn("only user code", result.stderr)
+                folded = run(self.as_nobody(copy, "fold", "-v", self.data))
+                self.assertEqual(folded.returncode, 0, folded.stderr)
+                self.assertNotIn("kernel_symbols_hidden", folded.stderr)
+                if words != ["-a"]:
+                    self.assertIn("__libc_start_call_main;main;heavy", folded.stdout)
+                os.unlink(self.data)
 
     def test_where_perf_event_open_is_refused(self):
         for refusal in ("eperm", "enosys"):

@@ -130,6 +130,14 @@ class SourcesTest(LiveTest):
         shutil.copy(self.path("kept"), f"{folder}/{self.build_id[2:]}")
         self.assert_named(self.functions("--symfs", self.path("sys") + "/"))
 
+    def test_folders_that_are_not_there_are_an_error(self):
+        for option in ("--symfs", "--debug-root"):
+            for place in (self.path("absent"), self.program):
+                with self.subTest(option=option, place=place):
+                    result = run([TEPHRA, "fold", option, place, self.path("absent.data")])
+                    self.assertEqual(result.returncode, 2, result.stderr)
+                    self.assertIn(f"{option}: no such folder: {place}", result.stderr)
+
     def test_pprof_binary_path(self):
         os.unlink(self.program)
         places = ["busy", f"{self.build_id}/any", f"{self.build_id[:2]}/{self.build_id[2:]}.debug",

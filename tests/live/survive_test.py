@@ -57,6 +57,13 @@ class SurviveHelpers(RecordTest):
         return errors
 
 
+    def overwrite(self, path, new):
+        """The same file, other content."""
+        with open(path, "r+b") as file, open(new, "rb") as other:
+            file.write(other.read())
+            file.truncate()
+
+
 class SurviveTest(SurviveHelpers):
     def test_a_program_deleted_after_it_ran_has_its_names(self):
         app = self.copy(SPIN)
@@ -73,6 +80,34 @@ class SurviveTest(SurviveHelpers):
         os.unlink(app)
         self.assertNotIn("heavy", self.functions())
         self.assertIn("file_missing", self.read("report", "--json").stdout)
+        # The advice is about what is wrong: no debug symbols help where the file is gone.
+        verdict = self.read("fold").stderr
+        self.assertIn("files that ran are not here any more", verdict)
+        self.assertNotIn("Install the debug symbols", verdict)
+
+    def test_without_embedding_an_upgraded_program_is_what_the_verdict_tells_of(self):
+        app = self.copy(ONE)
+        self.record("-g", "-F", "999", "--no-embed", app, "300")
+        self.overwrite(app, TWO)
+        verdict = self.read("fold").stderr
+        self.assertIn("files on disk are not those that ran", verdict)
+        self.assertNotIn("Install the debug symbols", verdict)
+
+    def test_a_file_without_a_build_id_that_was_changed_after_the_recording_is_not_used(self):
+        app = self.copy(program("unmarked_one"))
+        self.record("-g", "-F", "999", "--no-embed", app, "300")
+        self.assertIn("work_of_unmarked_one", self.functions())
+        verdict = self.read("fold").stderr
+        self.assertRegex(verdict, r"verdict: good\..* % of frames named by files that may not be those that ran")
+        self.overwrite(app, program("unmarked_two"))
+        names = self.functions()
+        self.assertNotIn("work_of_unmarked_one", names)
+        self.assertNotIn("work_of_unmarked_two", names)
+        packed = run([TEPHRA, "archive", "--unproven", "-o", os.path.join(self.folder, "all.tar"), self.data])
+        self.assertIn(f"not in the archive: {app}", packed.stderr)
+        told = self.read("fold", "-v").stderr
+        self.assertIn("build_id_mismatch", told)
+        self.assertIn(f"{app}: not used: it was changed after the recording was made", told)
 
     def test_no_build_ids_means_no_embedding(self):
         app = self.copy(SPIN)
@@ -109,9 +144,7 @@ class SurviveTest(SurviveHelpers):
             with self.subTest(name):
                 app = self.copy(old)
                 self.record("-g", "-F", "999", app, "300")
-                with open(app, "r+b") as file, open(new, "rb") as other:  # the same file, other content
-                    file.write(other.read())
-                    file.truncate()
+                self.overwrite(app, new)
                 names = self.functions()
                 self.assertIn(f"work_of_{name}_one", names)
                 self.assertNotIn(f"work_of_{name}_two", names)

@@ -135,7 +135,10 @@ for round in range(12):
 
 def bpf_works():
     probe = run([TEPHRA, "record", "-q", "--call-graph", "bpf", "-e", "cpu-clock", "-o", "/dev/null", "true"])
-    return "" if probe.returncode == 0 else probe.stderr.strip()
+    why_not = "" if probe.returncode == 0 else probe.stderr.strip()
+    if why_not and os.environ.get("TEPHRA_TEST_BPF_LOADS"):
+        raise AssertionError("programs must load here: " + why_not)
+    return why_not
 
 
 class UnwindTest(RecordTest):
@@ -341,16 +344,55 @@ class Processes(UnwindTest):
         self.assertLess(sum(s.walk_end == 0 for s in children) / len(children), 0.1, walks)
 
 
+# Frames of different sizes at the same addresses.
+PLUGIN = """
+extern "C" __attribute__((noinline)) unsigned plugin_inner(volatile unsigned* words, unsigned n) {
+  unsigned sum = 0;
+  while (n--) words[n % WORDS] = sum += n;
+  return sum;
+}
+extern "C" unsigned plugin_work(unsigned n) {
+  volatile unsigned words[WORDS];
+  return plugin_inner(words, n) + words[0];
+}
+"""
+EXCHANGE = """
+#include <dlfcn.h>
+int main(int, char** paths) {
+  unsigned sum = 0;
+  for (int i = 0; i < 10; ++i) {
+    void* plugin = dlopen(paths[1 + i % 2], RTLD_NOW);
+    sum += reinterpret_cast<unsigned (*)(unsigned)>(dlsym(plugin, "plugin_work"))(300000000);
+    dlclose(plugin);
+  }
+  return sum == 1;
+}
+"""
+
+
 class Hard(UnwindTest):
     """What must not be called whole, and what must not be lost."""
 
-    def compile(self, name, text):
+    def compile(self, name, text, *words):
         if shutil.which("g++") is None:
             self.skipTest("g++ is not installed")
         out = os.path.join(self.folder, name)
-        done = run(["g++", "-O2", "-g", "-fomit-frame-pointer", "-o", out, "-x", "c++", "-", "-pthread"], input=text)
+        done = run(["g++", "-O2", "-g", "-fomit-frame-pointer", "-o", out, "-x", "c++", "-", "-pthread", *words], input=text)
         self.assertEqual(done.returncode, 0, done.stderr)
         return out
+
+    def test_code_that_takes_the_place_of_other_code(self):
+        plugins = [self.compile(f"{name}.so", PLUGIN.replace("WORDS", words), "-shared", "-fPIC")
+                   for name, words in (("small", "3"), ("large", "700"))]
+        self.record("--call-graph", "bpf", *RATE, self.compile("exchange", EXCHANGE, "-ldl"), *plugins)
+        stacks = {stack: count for stack, count in self.folded().items() if "plugin_inner" in stack}
+        whole = sum(count for stack, count in stacks.items() if "_start;" in stack)
+        self.assertGreater(sum(stacks.values()), 200, stacks)
+        self.assertGreaterEqual(whole, 0.5 * sum(stacks.values()), stacks)
+        # The others are not taken for whole ones.
+        verdict = json.loads(run([TEPHRA, "report", "--json", self.data]).stdout)["verdict"]
+        broken = sum(stacks.values()) - whole
+        self.assertGreaterEqual(verdict["samples"] * (1 - verdict["stacks_rooted"]), broken - 0.5, verdict)
 
     def test_a_stack_that_ends_in_code_without_rows_is_not_called_whole(self):
         binary = self.compile("bare", BARE)
@@ -569,9 +611,58 @@ class Choice(RecordTest):
 
     def test_a_user_without_rights_gets_frame_pointers_where_they_are_kept(self):
         self.need_rights_of_plain_users()
-        result = run(self.as_nobody(TEPHRA, "record", "-g", "-o", self.data, program("spin"), "300"))
-        self.assertIn("stacks are taken by frame pointers", result.stderr)
+        spin = self.compile("spin", "int main(void) { for (volatile long n = 0; n < 300000000; ++n) {} }")
+        result = run(self.as_nobody(TEPHRA, "record", "-g", "-o", self.data, spin))
+        self.assertIn("stacks are taken by frame pointers, which this program and its libraries keep", result.stderr)
         self.assertIn("cap_bpf", result.stderr)
+
+    def test_a_user_without_rights_gets_copies_where_a_library_keeps_none_started_or_attached(self):
+        self.need_rights_of_plain_users()
+        self.compile("libframeless.so", "int work(int (*f)(int)) { int s = 0; for (int i = 0; i < 9; ++i) s += f(i);"
+                     " return s; }", "-fPIC", "-shared", "-fomit-frame-pointer")
+        spin = self.compile("spin", """
+            int work(int (*)(int));
+            int one(int n) { return n; }
+            int two(int n) { return work(one) + n; }
+            int three(int n) { return two(n) + 1; }
+            int main(int words, char** w) { for (volatile long n = 5000000; words > 2 || n > 0; --n) three(1); }
+            """, "-L" + self.folder, "-lframeless", "-Wl,-rpath,$ORIGIN")
+        script = os.path.join(self.folder, "script")
+        with open(script, "w") as file:
+            file.write(f"#!{spin}\n")
+        os.chmod(script, 0o755)
+        spinning = subprocess.Popen(self.as_nobody(spin, "for", "ever"))
+        self.addCleanup(spinning.wait)
+        self.addCleanup(spinning.kill)
+        attached = ["-p", str(spinning.pid), "sleep", "0.2"]
+        for words in ([spin], [script], attached):
+            result = run(self.as_nobody(TEPHRA, "record", "-g", "-o", self.data, *words))
+            self.assertIn("stacks are copied", result.stderr, words)
+            self.assertIn("libframeless.so keeps no frame pointers", result.stderr, words)
+        told = run(self.as_nobody(TEPHRA, "doctor", "-p", str(spinning.pid)))
+        self.assertIn("--call-graph auto takes copies of them (dwarf)", " ".join(told.stdout.split()))
+
+    def compile(self, name, source, *flags):
+        """A program of C, with frame pointers unless told otherwise."""
+        if shutil.which("cc") is None:
+            self.skipTest("there is no compiler")
+        path = os.path.join(self.folder, name)
+        os.chmod(self.folder, 0o777)
+        made = run(["cc", "-O1", "-fno-omit-frame-pointer", "-x", "c", "-", "-x", "none", *flags, "-o", path], input=source)
+        self.assertEqual(made.returncode, 0, made.stderr)
+        return path
+
+    def test_stacks_deeper_than_the_kernels_limit_may_be_asked_for(self):
+        result = run([TEPHRA, "record", "-g", "--max-stack", "300", "-o", self.data, "true"])
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.need_rights_of_plain_users()
+        spin = self.compile("spin", "int main(void) { for (volatile long n = 0; n < 30000000; ++n) {} }")
+        result = run(self.as_nobody(TEPHRA, "record", "-g", "--max-stack", "900", "-o", self.data, spin))
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertRegex(result.stderr, r"frame pointers are cut at \d+ frames, not at 900: that is the kernel's limit")
+        result = run([TEPHRA, "record", "--call-graph", "fp", "--max-stack", "900", "-o", self.data, "true"])
+        self.assertEqual(result.returncode, 2, result.stderr)
+        self.assertIn("Use --call-graph bpf", result.stderr)
 
     def test_asked_for_by_name_it_is_an_error_to_go_without(self):
         result = run(self.as_nobody(TEPHRA, "record", "--call-graph", "bpf", "-o", self.data, "true"))

@@ -9,6 +9,8 @@ import sys
 import unittest
 
 JOB = os.path.dirname(os.path.abspath(__file__))
+# A kernel that refuses our programs is a failure here, and no reason to skip.
+os.environ["TEPHRA_TEST_BPF_LOADS"] = "1"
 # How often a live test may fail and be tried again. Guests are about ten times slower than a machine, and live tests
 # count the samples of fractions of a second, in which a recorder has to learn of a program. Each such test is named in
 # the result.

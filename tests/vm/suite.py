@@ -18,6 +18,7 @@ LEFT_OUT = {
     "doctor_test.MachineTest.test_nothing_changes_and_it_is_quick": "judges by a second of time",
     "unwind_test.Processes.test_a_program_of_fifty_milliseconds": "emulation takes longer to make its tables",
     "unwind_test.Processes.test_a_storm_of_forks": "the children of a guest's storm end before their first sample",
+    "unwind_test.Files.test_a_flight_recorder_tells_what_it_lost": "a guest's faults fill no ring in that time",
     "unwind_test.Processes.test_nothing_is_lost_at_the_start": "faults come faster than emulation empties rings",
 }
 # Several times what is needed.

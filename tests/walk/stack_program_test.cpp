@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <cstring>
 #include <set>
 #include <thread>
@@ -82,6 +83,7 @@ class StackProgramTest : public testing::Test {
     auto loaded = StackProgram::load(settings);
     if (!loaded.ok()) {
       reason_ = loaded.error().message();
+      if (std::getenv("TEPHRA_TEST_BPF_LOADS") != nullptr) ADD_FAILURE() << "programs must load here: " << reason_;
       return false;
     }
     program_ = std::move(loaded).value();
