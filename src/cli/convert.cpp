@@ -6,6 +6,7 @@
 #include "cli/arguments.h"
 #include "cli/command.h"
 #include "cli/input.h"
+#include "cli/output_path.h"
 #include "formats/format.h"
 #include "model/merge.h"
 
@@ -76,15 +77,20 @@ base::Result<int> convert(std::span<const std::string> arguments) {
   TEPHRA_TRY(const formats::Format* format, output_format(to, output));
   if (paths.empty()) paths.push_back("perf.data");
   std::vector<model::Profile> profiles;
+  input.build.keep_every_sample = format->single_samples;
   for (const std::string& path : paths) {
+    TEPHRA_CHECK_OK(refuse_input(output, path));
     input.path = path;
     TEPHRA_TRY(model::Profile profile, load_all_events(input));
     profiles.push_back(std::move(profile));
   }
-  const model::Profile profile = profiles.size() == 1 ? std::move(profiles[0]) : model::merge(profiles);
+  model::Profile profile = profiles.size() == 1 ? std::move(profiles[0]) : model::merge(profiles);
+  const analysis::Verdict verdict = analysis::judge(profile);
+  // Formats that hold comments carry the verdict on.
+  profile.facts.comments.push_back(analysis::one_line(verdict));
   TEPHRA_TRY(const std::string text, format->write(profile));
   TEPHRA_CHECK_OK(base::write_file(output, text));
-  return conclude(input, analysis::judge(profile));
+  return conclude(input, verdict);
 }
 
 }  // namespace

@@ -24,6 +24,8 @@ struct Format {
   base::Result<stream::Recording> (*open)(base::Bytes bytes) = nullptr;
   base::Result<model::Profile> (*read)(base::Bytes bytes) = nullptr;
   base::Result<std::string> (*write)(const model::Profile& profile) = nullptr;
+  // It holds samples one by one: what is written should know when and where each was taken, if the input does.
+  bool single_samples = false;
 };
 
 // All formats, in the order they are tried: those with a signature first.
