@@ -117,6 +117,32 @@ def try_again(names):
     return still_bad
 
 
+# Folders of public profiles that fuzzers begin with, where they are at hand; see tests/live/support.py.
+FIXTURES = os.environ.get("TEPHRA_FIXTURES", os.path.join(os.path.dirname(ROOT), "shared", "fixtures"))
+FIXTURES_OF_FUZZERS = {
+    "bpftrace_fuzzer": ["folded"],
+    "chrome_fuzzer": ["firefox", "speedscope"],
+    "elf_fuzzer": ["elf"],
+    "firefox_fuzzer": ["firefox"],
+    "folded_fuzzer": ["folded", "diff-folded"],
+    "gperftools_cpu_fuzzer": ["gperftools-cpu"],
+    "jitdump_fuzzer": ["jitdump"],
+    "json_tape_fuzzer": ["firefox", "speedscope"],
+    "legacy_text_fuzzer": ["heap", "legacy-text"],
+    "perf_data_fuzzer": ["perf-data"],
+    "perf_map_fuzzer": ["perf-map"],
+    "perf_script_fuzzer": ["perf-script"],
+    "pprof_fuzzer": ["pprof"],
+    "speedscope_fuzzer": ["speedscope"],
+}
+
+
+def seeds_of(fuzzer):
+    folders = [os.path.join(ROOT, "tests", "fuzz", "seeds", fuzzer)]
+    folders += [os.path.join(FIXTURES, name) for name in FIXTURES_OF_FUZZERS.get(fuzzer, [])]
+    return [folder for folder in folders if os.path.isdir(folder)]
+
+
 def suite_fuzz(options):
     folder = build("fuzz")
     seconds = 120 if options.long else 5
@@ -125,10 +151,9 @@ def suite_fuzz(options):
         name = os.path.basename(fuzzer)
         corpus = os.path.join(folder, "corpus", name)
         os.makedirs(corpus, exist_ok=True)
-        seeds = os.path.join(ROOT, "tests", "fuzz", "seeds", name)
         commands.append([fuzzer, f"-max_total_time={seconds}", "-rss_limit_mb=2048", "-timeout=10", "-verbosity=0",
                          "-error_exitcode=1", "-timeout_exitcode=1",
-                         f"-artifact_prefix={folder}/", corpus] + ([seeds] if os.path.isdir(seeds) else []))
+                         f"-artifact_prefix={folder}/", corpus] + seeds_of(name))
     return run_scripts(commands)
 
 
