@@ -54,7 +54,7 @@ def bench_large_unit(folder, rounds, samples):
     for round_number in range(rounds):
         environment = dict(os.environ, XDG_CACHE_HOME=f"{cold_cache}{round_number}")
         fold = [TEPHRA, "fold", "-q", data]
-        times.append((timed(fold, 1, env=environment), timed(fold, 1, env=environment)))
+        times.append((timed(fold, 1, env=environment), timed(fold, rounds, env=environment)))
     theirs = timed(["perf", "script", "-i", data], 1)
     work = f"unwind and fold {count:,} copies of stacks, {os.path.getsize(binary) / 1e6:.1f} MB C++ unit, inlines"
     for name, place, goal in (("nothing cached", 0, "50 times"), ("cached", 1, "100 times")):

@@ -138,9 +138,17 @@ class Reader {
 
 base::Result<model::Profile> read(Bytes bytes) { return Reader().read(base::as_text(bytes)); }
 
-// A frame's text must not contain what separates frames and lines.
+// A frame's text must not contain what separates frames and lines. Most do not: looking comes first, in steps that a
+// processor takes many at a time.
+bool has_separator(std::string_view text, char least) {
+  unsigned found = 0;
+  for (const char c : text) found |= unsigned{static_cast<unsigned char>(c) < static_cast<unsigned char>(least)};
+  return found != 0 || text.find(';') != std::string_view::npos;
+}
+
 std::string clean(std::string_view text, bool spaces_too = false) {
   std::string out(text);
+  if (!has_separator(text, spaces_too ? '!' : ' ')) return out;
   for (char& c : out) {
     if (c == ';') {
       c = ':';
