@@ -38,7 +38,8 @@ const Format* format_for_path(std::string_view path);
 // The format of `bytes`. None: an error that lists what was tried and why not. `name` is for the message.
 base::Result<const Format*> recognise(base::Bytes bytes, const std::string& name);
 
-// Reads a profile of any readable format. For files that hold no single samples, the filter of `options` is what counts.
+// Reads a profile of any readable format. For files that hold no single samples, the filter of `options` is what
+// counts.
 base::Result<model::Profile> read_profile(base::Bytes bytes, const std::string& name,
                                           const stream::BuildOptions& options);
 

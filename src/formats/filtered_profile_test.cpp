@@ -1,0 +1,62 @@
+#include "formats/filtered_profile.h"
+
+#include <gtest/gtest.h>
+
+#include "model/profile_assembler.h"
+
+namespace tephra::formats {
+namespace {
+
+using stream::SampleFilter;
+
+// Four samples of two threads and two events, of 1, 2, 4 and 8 units.
+model::Profile profile(bool with_time_and_cpu, bool with_ids = true) {
+  model::ProfileAssembler to;
+  const auto cycles = to.event({to.string("cycles"), to.string("count")});
+  const auto faults = to.event({to.string("faults"), to.string("count")});
+  const auto first = to.thread(with_ids ? model::Thread{1, 10, to.string("first")} : model::Thread{});
+  const auto second = to.thread(with_ids ? model::Thread{2, 20, to.string("second")} : model::Thread{});
+  for (int i = 0; i < 4; ++i) {
+    model::ProfileAssembler::Sample sample{
+        .event = i % 2 == 0 ? cycles : faults, .thread = i < 2 ? first : second, .value = uint64_t{1} << i};
+    if (with_time_and_cpu) {
+      sample.time = 100 + i;
+      sample.cpu = i;
+    }
+    to.sample(sample);
+  }
+  return std::move(to).finish();
+}
+
+uint64_t taken(const SampleFilter& filter) {
+  const auto kept = filtered(profile(true), filter);
+  EXPECT_TRUE(kept.ok());
+  EXPECT_EQ(kept->samples.time.size(), kept->samples.size());
+  EXPECT_EQ(kept->samples.cpu.size(), kept->samples.size());
+  return model::totals(*kept).value;
+}
+
+TEST(FilteredProfile, EveryFilterTakesItsOwn) {
+  EXPECT_EQ(taken({}), 15u);
+  EXPECT_EQ(taken({.pids = {2}}), 12u);
+  EXPECT_EQ(taken({.tids = {10}}), 3u);
+  EXPECT_EQ(taken({.cpus = {0, 3}}), 9u);
+  EXPECT_EQ(taken({.comms = {"second"}}), 12u);
+  EXPECT_EQ(taken({.events = {"faults"}}), 10u);
+  EXPECT_EQ(taken({.begin_time = 101, .end_time = 102}), 6u);
+  EXPECT_EQ(taken({.pids = {1}, .events = {"faults"}}), 2u);
+  EXPECT_EQ(taken({.pids = {3}}), 0u);
+}
+
+TEST(FilteredProfile, WhatTheProfileDoesNotSayCannotBeAskedFor) {
+  EXPECT_FALSE(filtered(profile(false), {.cpus = {0}}).ok());
+  EXPECT_FALSE(filtered(profile(false), {.begin_time = 1}).ok());
+  EXPECT_FALSE(filtered(profile(true, false), {.pids = {1}}).ok());
+  EXPECT_FALSE(filtered(profile(true, false), {.tids = {1}}).ok());
+  const auto refused = filtered(profile(false), {.cpus = {0}});
+  EXPECT_EQ(refused.error().why, "it does not say on which CPU its samples were taken");
+  EXPECT_TRUE(filtered(profile(false), {.pids = {1}}).ok());
+}
+
+}  // namespace
+}  // namespace tephra::formats

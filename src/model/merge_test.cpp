@@ -1,0 +1,136 @@
+#include "model/merge.h"
+
+#include <gtest/gtest.h>
+
+#include <map>
+#include <random>
+#include <string>
+
+#include "model/profile_assembler.h"
+
+namespace tephra::model {
+namespace {
+
+// What a profile holds, whatever the order of its rows: sums by everything that tells samples apart.
+using Content = std::map<std::string, std::pair<uint64_t, uint64_t>>;
+
+std::string described(const Profile& profile, size_t row) {
+  std::string text;
+  for (StackId stack = profile.samples.stack[row]; stack; stack = profile.stacks[stack].parent) {
+    const Frame& frame = profile.frames[profile.stacks[stack].frame];
+    text = std::string(profile.function_name(profile.stacks[stack].frame)) + "@" +
+           std::string(profile.text(profile.mappings[frame.mapping].path)) + ":" + std::to_string(frame.line) + ";" +
+           text;
+  }
+  const Event& event = profile.events[profile.samples.event[row]];
+  const Thread& thread = profile.threads[profile.samples.thread[row]];
+  text += " of " + std::string(profile.text(event.name)) + "/" + std::string(profile.text(event.unit)) + "/" +
+          std::string(profile.text(event.counted)) + " in " + std::string(profile.text(thread.comm)) +
+          std::to_string(thread.pid) + "/" + std::to_string(thread.tid);
+  if (profile.samples.labels.empty()) return text;
+  for (const Label& label : profile.label_sets[profile.samples.labels[row]].labels) {
+    text += " " + std::string(profile.text(label.key)) + "=" + std::string(profile.text(label.text)) +
+            std::to_string(label.number) + std::string(profile.text(label.unit));
+  }
+  return text;
+}
+
+Content content(const Profile& profile) {
+  Content sums;
+  for (size_t row = 0; row < profile.samples.size(); ++row) {
+    auto& [count, value] = sums[described(profile, row)];
+    count += profile.samples.count[row];
+    value += profile.samples.value[row];
+  }
+  return sums;
+}
+
+Profile random_profile(unsigned seed, bool with_time) {
+  std::mt19937 random(seed);
+  const auto below = [&](uint32_t limit) { return static_cast<uint32_t>(random() % limit); };
+  ProfileAssembler to;
+  const auto name = [&](const char* prefix, uint32_t limit) {
+    return to.string(prefix + std::to_string(below(limit)));
+  };
+  for (int i = 0; i < 60; ++i) {
+    StackId stack;
+    for (uint32_t depth = below(5); depth > 0; --depth) {
+      const MappingId mapping = to.mapping({.path = name("lib", 2), .kind = CodeKind::kFile});
+      const FunctionId function = to.function({.name = name("f", 4), .named = true});
+      stack = to.stack(stack, to.frame({.mapping = mapping, .function = function, .line = below(2)}));
+    }
+    const LabelSetId labels = below(2) == 0 ? LabelSetId{} : to.labels({{.key = name("k", 2), .number = below(3)}});
+    const auto tid = static_cast<int32_t>(below(3));
+    ProfileAssembler::Sample sample{.stack = stack,
+                                    .event = to.event({.name = name("e", 2), .unit = to.string("ns")}),
+                                    .thread = to.thread({1, tid, name("t", 2)}),
+                                    .count = below(5),
+                                    .value = below(1000),
+                                    .labels = labels};
+    if (with_time) sample.time = below(1000);
+    to.sample(sample);
+  }
+  to.facts().duration_ns = seed;
+  to.facts().host = "host";
+  to.facts().arch = "arch" + std::to_string(seed % 2);
+  to.quality()[Reason::no_symbol] = seed;
+  return std::move(to).finish();
+}
+
+Profile merged(const Profile& a, const Profile& b) {
+  const Profile both[] = {a, b};
+  return merge(both);
+}
+
+TEST(Merge, SumsAreKeptByEverythingThatTellsSamplesApart) {
+  for (unsigned seed = 1; seed < 20; ++seed) {
+    const Profile a = random_profile(seed, false);
+    const Profile b = random_profile(seed + 100, false);
+    Content expected = content(a);
+    for (const auto& [key, sums] : content(b)) {
+      expected[key].first += sums.first;
+      expected[key].second += sums.second;
+    }
+    const Profile both = merged(a, b);
+    EXPECT_EQ(content(both), expected);
+    EXPECT_EQ(both.quality[Reason::no_symbol], 2 * seed + 100);
+    EXPECT_LE(both.samples.size(), a.samples.size() + b.samples.size());
+  }
+}
+
+TEST(Merge, OrderAndGroupingDoNotMatter) {
+  const Profile a = random_profile(1, false);
+  const Profile b = random_profile(2, false);
+  const Profile c = random_profile(3, false);
+  EXPECT_EQ(content(merged(merged(a, b), c)), content(merged(a, merged(b, c))));
+  EXPECT_EQ(content(merged(a, b)), content(merged(b, a)));
+  const Profile all[] = {a, b, c};
+  EXPECT_EQ(content(merge(all)), content(merged(merged(a, b), c)));
+}
+
+TEST(Merge, EqualSamplesBecomeOneRow) {
+  const Profile a = random_profile(7, false);
+  const Profile once = merged(a, {});
+  const Profile twice = merged(a, a);
+  EXPECT_EQ(twice.samples.size(), once.samples.size());
+  EXPECT_EQ(twice.stacks.size(), once.stacks.size());
+  EXPECT_EQ(totals(twice).value, 2 * totals(a).value);
+}
+
+TEST(Merge, SamplesWithTimesStaySingleAndInOrder) {
+  const Profile both = merged(random_profile(1, true), random_profile(2, true));
+  ASSERT_EQ(both.samples.time.size(), 120u);
+  EXPECT_TRUE(std::is_sorted(both.samples.time.begin(), both.samples.time.end()));
+  // Where one of them has none, none is kept.
+  EXPECT_TRUE(merged(random_profile(1, true), random_profile(2, false)).samples.time.empty());
+}
+
+TEST(Merge, FactsAreThoseThatAllAgreeOn) {
+  const Profile both = merged(random_profile(1, false), random_profile(2, false));
+  EXPECT_EQ(both.facts.host, "host");
+  EXPECT_EQ(both.facts.arch, "");
+  EXPECT_EQ(both.facts.duration_ns, 3);
+}
+
+}  // namespace
+}  // namespace tephra::model

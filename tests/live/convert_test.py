@@ -1,0 +1,149 @@
+"""Live tests of `tephra convert`: any format in, any format out, joined, packed, piped, and wrong."""
+
+import gzip
+import json
+import lzma
+import os
+import re
+import shutil
+import subprocess
+import unittest
+
+from support import LiveTest, TEPHRA, parse_folded, program, run
+
+
+class ConvertTest(LiveTest):
+
+    def recording(self):
+        data = self.path("spin.data")
+        self.tephra("record", "-q", "-g", "-F", "997", "-o", data, "--", program("spin"), "400")
+        return data
+
+    def convert(self, *words, name="out.pb.gz", **settings):
+        out = self.path(name)
+        self.tephra("convert", "-q", *words, "-o", out, **settings)
+        return out
+
+
+class AnyFormat(ConvertTest):
+    def test_a_recording_becomes_a_profile_that_every_command_reads(self):
+        data = self.recording()
+        profile = self.convert(data)
+        self.assertEqual(self.folded(profile), self.folded(data))
+        report = self.tephra("report", "-q", "--json", profile).stdout
+        self.assertEqual(json.loads(report)["verdict"]["samples"], sum(self.folded(data).values()))
+        self.tephra("flame", "-q", "-o", self.path("out.svg"), profile)
+        with open(self.path("out.svg")) as file:
+            self.assertIn("heavy", file.read())
+
+    def test_the_name_of_the_output_says_the_format_and_to_overrules_it(self):
+        data = self.recording()
+        folded = self.convert(data, name="out.folded")
+        with open(folded) as file:
+            self.assertEqual(parse_folded(file.read()), self.folded(data))
+        other = self.convert("--to", "folded", data, name="out.pb.gz")
+        with open(folded) as one, open(other) as two:
+            self.assertEqual(one.read(), two.read())
+
+    def test_standard_input_and_output(self):
+        data = self.recording()
+        with open(data, "rb") as file:
+            done = subprocess.run([TEPHRA, "convert", "-q", "--to", "folded", "-"], stdin=file, capture_output=True)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(parse_folded(done.stdout.decode()), self.folded(data))
+        piped = subprocess.run(f"{TEPHRA} convert -q --to pprof {data} | {TEPHRA} fold -q -", shell=True,
+                               capture_output=True, text=True)
+        self.assertEqual(parse_folded(piped.stdout), self.folded(data), piped.stderr)
+
+    def test_packed_inputs_of_every_kind(self):
+        data = self.recording()
+        expected = self.folded(data)
+        with open(data, "rb") as file:
+            content = file.read()
+        for name, pack in (("gzip", gzip.compress), ("xz", lzma.compress)):
+            with self.subTest(packing=name):
+                with open(self.path("packed"), "wb") as file:
+                    file.write(pack(content))
+                self.assertEqual(self.folded(self.path("packed")), expected)
+        if shutil.which("zstd") is None:
+            self.skipTest("zstd is not installed")
+        with self.subTest(packing="zstd"):
+            done = run(["zstd", "-q", "-f", data, "-o", self.path("packed")])
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertEqual(self.folded(self.path("packed")), expected)
+
+    def test_several_inputs_are_joined_whatever_their_formats(self):
+        first, second = self.recording(), self.path("second.folded")
+        with open(second, "w") as file:
+            file.write("other;work 7\n")
+        joined = self.folded(self.convert(first, second, "--to", "folded", name="joined"))
+        expected = self.folded(first)
+        expected["other;work"] = 7
+        self.assertEqual(joined, expected)
+
+    def test_a_recording_joined_with_itself_has_everything_twice(self):
+        data = self.recording()
+        twice = self.folded(self.convert(data, data))
+        self.assertEqual(twice, {stack: 2 * count for stack, count in self.folded(data).items()})
+
+    def test_names_may_be_redacted(self):
+        data = self.recording()
+        profile = self.convert("--redact", "key", data)
+        with gzip.open(profile) as file:
+            self.assertNotIn(b"heavy", file.read())
+
+    def test_all_formats_are_listed(self):
+        listed = self.tephra("convert", "--formats").stdout
+        for name in ("perf.data", "pprof", "folded"):
+            self.assertRegex(listed, rf"(?m)^  {re.escape(name)} ")
+
+
+class Verdicts(ConvertTest):
+    def test_the_verdict_goes_with_the_profile(self):
+        profile = self.convert(self.recording())
+        with gzip.open(profile) as file:
+            self.assertIn(b"verdict: ", file.read())
+
+    def test_strict_is_a_status(self):
+        self.tephra("record", "-q", "-F", "997", "--no-embed", "-o", self.path("poor.data"), "--", program("spin"), "300")
+        self.tephra("convert", "--strict", "--symfs", self.path("nowhere"), self.path("poor.data"), "-o",
+                    self.path("out.pb.gz"), status=3)
+        self.assertTrue(os.path.exists(self.path("out.pb.gz")))
+
+
+class WrongWords(ConvertTest):
+    def refused(self, *words, status):
+        return self.tephra("convert", *words, status=status).stderr
+
+    def test_what_fits_no_format_is_told_with_the_reason_of_each(self):
+        with open(self.path("notes.txt"), "w") as file:
+            file.write("dear diary\n")
+        text = self.refused(self.path("notes.txt"), "--to", "folded", status=1)
+        for name in ("perf.data: ", "pprof: ", "folded: "):
+            self.assertIn(name, text)
+
+    def test_an_output_without_a_known_ending(self):
+        text = self.refused("in.data", "-o", self.path("out.unknown"), status=2)
+        self.assertIn("--to", text)
+
+    def test_a_format_that_is_not_there(self):
+        self.assertIn("pprof", self.refused("in.data", "--to", "nonesuch", status=2))
+
+    def test_an_input_is_not_written_over(self):
+        data = self.recording()
+        before = os.path.getsize(data)
+        self.refused(data, "--to", "folded", "-o", data, status=2)
+        self.assertEqual(os.path.getsize(data), before)
+
+    def test_missing_empty_and_cut_inputs(self):
+        self.assertIn("No such file", self.refused(self.path("nothing"), "--to", "folded", status=1))
+        open(self.path("empty"), "w").close()
+        self.assertIn("empty", self.refused(self.path("empty"), "--to", "folded", status=1))
+        with open(self.path("cut.gz"), "wb") as file:
+            file.write(gzip.compress(b"main;work 7\n" * 5000)[:40])
+        self.refused(self.path("cut.gz"), "--to", "folded", status=1)
+        self.assertFalse(os.path.exists(self.path("out")))
+
+
+if __name__ == "__main__":
+    unittest.main()
