@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "formats/chrome.h"
 #include "formats/filtered_profile.h"
 #include "formats/firefox.h"
 #include "formats/folded.h"
@@ -15,7 +16,8 @@ namespace tephra::formats {
 
 // One line a format; the order is that of trying.
 std::span<const Format* const> formats() {
-  static constexpr std::array<const Format*, 5> kFormats{&kPerfData, &kSpeedscope, &kFirefox, &kPprof, &kFolded};
+  static constexpr std::array<const Format*, 7> kFormats{&kPerfData,    &kSpeedscope, &kFirefox, &kChromeProfile,
+                                                         &kChromeTrace, &kPprof,      &kFolded};
   return kFormats;
 }
 
