@@ -3,17 +3,21 @@
 #include <algorithm>
 #include <array>
 
+#include "formats/chrome.h"
 #include "formats/filtered_profile.h"
+#include "formats/firefox.h"
 #include "formats/folded.h"
 #include "formats/format.h"
 #include "formats/perf_data.h"
 #include "formats/pprof.h"
+#include "formats/speedscope.h"
 
 namespace tephra::formats {
 
 // One line a format; the order is that of trying.
 std::span<const Format* const> formats() {
-  static constexpr std::array<const Format*, 3> kFormats{&kPerfData, &kPprof, &kFolded};
+  static constexpr std::array<const Format*, 7> kFormats{&kPerfData,    &kSpeedscope, &kFirefox, &kChromeProfile,
+                                                         &kChromeTrace, &kPprof,      &kFolded};
   return kFormats;
 }
 
