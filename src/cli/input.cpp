@@ -13,6 +13,7 @@
 #include "cli/command.h"
 #include "cli/redaction_key.h"
 #include "cli/source_options.h"
+#include "formats/filtered_profile.h"
 #include "formats/format.h"
 #include "formats/input_file.h"
 #include "formats/jit_files.h"
@@ -48,8 +49,10 @@ base::Status apply_time(const std::string& time, stream::SampleFilter& filter) {
 // The event that the profile names as the one to show, else the first, in the order they were asked for, that has
 // samples.
 model::EventId first_event(const model::Profile& profile) {
+  const std::string& wanted = profile.facts.default_event;
   for (const model::EventId event : profile.samples.event) {
-    if (profile.text(profile.events[event].name) == profile.facts.default_event) return event;
+    const model::Event& row = profile.events[event];
+    if (!wanted.empty() && (profile.text(row.name) == wanted || profile.text(row.counted) == wanted)) return event;
   }
   return *std::min_element(profile.samples.event.begin(), profile.samples.event.end());
 }
@@ -217,6 +220,13 @@ base::Error no_samples(const InputOptions& options, const model::Profile& profil
   return no_samples(redacted, model::redact(profile, redaction));
 }
 
+// Whether the profile brought all its names: large ones are not copied for nothing.
+bool is_named(const model::Profile& profile) {
+  return profile.facts.names == nullptr &&
+         std::all_of(profile.frames.begin() + 1, profile.frames.end(),
+                     [](const model::Frame& frame) { return static_cast<bool>(frame.function); });
+}
+
 // Reads what `options` ask for, of one event where `pick_event`, and leaves the verdict open.
 base::Result<Input> load(const InputOptions& options, bool pick_event) {
   TEPHRA_TRY(const auto redaction, redaction_of(options));
@@ -237,9 +247,14 @@ base::Result<Input> load(const InputOptions& options, bool pick_event) {
                  redaction ? redaction->event(name) : views::printable(name));
     }
     build.filter.events = {name};
-    TEPHRA_TRY(profile, formats::read_profile(content.bytes(), options.path, build));
+    // Recordings are read again: what is left out was not decoded.
+    if (profile.facts.engine == "imported") {
+      TEPHRA_TRY(profile, formats::filtered(std::move(profile), build.filter));
+    } else {
+      TEPHRA_TRY(profile, formats::read_profile(content.bytes(), options.path, build));
+    }
   }
-  Input input{symbols::symbolize(profile, options.symbols), {}, {}};
+  Input input{is_named(profile) ? std::move(profile) : symbols::symbolize(profile, options.symbols), {}, {}};
   if (redaction) {
     input.named = std::move(input.profile);
     input.profile = model::redact(*input.named, *redaction);

@@ -4,12 +4,13 @@
 
 #include <algorithm>
 #include <optional>
-#include <protozero/pbf_message.hpp>
 #include <unordered_map>
 #include <vector>
 
-#include "formats/pprof_fields.h"
+#include "formats/imported_mapping.h"
+#include "formats/pprof_tables.h"
 #include "formats/pprof_writer.h"
+#include "formats/stack_tree.h"
 #include "model/profile_assembler.h"
 
 namespace tephra::formats {
@@ -17,287 +18,35 @@ namespace {
 
 using namespace pprof;
 
-template <class Field>
-using Message = protozero::pbf_message<Field>;
-
-// What is wrong with a profile, as the end of a sentence.
-struct Malformed {
-  std::string why;
-};
-
-// Rows by the numbers that the file gives them, which mostly are 1, 2, 3…
-template <class Row>
-class Numbered {
- public:
-  void add(uint64_t id, Row row) {
-    if (id == 0) throw Malformed{"something has the number 0"};
-    if (id == dense_.size() + 1) {
-      dense_.push_back(std::move(row));
-    } else if (id <= dense_.size() || !sparse_.emplace(id, std::move(row)).second) {
-      throw Malformed{fmt::format("two things have the number {}", id)};
-    }
-  }
-  const Row* find(uint64_t id) const {
-    if (id - 1 < dense_.size()) return &dense_[id - 1];
-    const auto found = sparse_.find(id);
-    return found == sparse_.end() ? nullptr : &found->second;
-  }
-
- private:
-  std::vector<Row> dense_;
-  std::unordered_map<uint64_t, Row> sparse_;
-};
-
-struct ValueType {
-  uint64_t type = 0;
-  uint64_t unit = 0;
-};
-
-// The tables of a file. Numbers of texts are kept until all texts are known: they come last.
-struct Tables {
-  struct Mapping {
-    uint64_t start = 0;
-    uint64_t limit = 0;
-    uint64_t offset = 0;
-    uint64_t file = 0;
-    uint64_t build_id = 0;
-  };
-  struct Function {
-    uint64_t name = 0;
-    uint64_t system_name = 0;
-    uint64_t file = 0;
-    uint64_t start_line = 0;
-  };
-  struct Line {
-    uint64_t function = 0;
-    uint64_t line = 0;
-  };
-  struct Location {
-    uint64_t id = 0;
-    uint64_t mapping = 0;
-    uint64_t address = 0;
-    std::vector<Line> lines;
-  };
-
-  std::vector<std::string_view> texts;
-  std::vector<ValueType> types;
-  Numbered<Mapping> mappings;
-  Numbered<Function> functions;
-  std::vector<Location> locations;
-  std::vector<protozero::data_view> samples;
-  std::vector<uint64_t> comments;
-  ValueType period_type;
-  int64_t period = 0;
-  int64_t time = 0;
-  int64_t duration = 0;
-  uint64_t default_type = 0;
-  uint64_t drop_frames = 0;
-  uint64_t keep_frames = 0;
-
-  std::string_view text(uint64_t id) const {
-    if (id < texts.size()) return texts[id];
-    throw Malformed{fmt::format("there is no text {}", id)};
-  }
-};
-
-std::string_view text_of(const protozero::data_view& view) { return {view.data(), view.size()}; }
-
-ValueType read_value_type(Message<ValueTypeField> message) {
-  ValueType type;
-  while (message.next()) {
-    switch (message.tag()) {
-      case ValueTypeField::kType:
-        type.type = message.get_uint64();
-        break;
-      case ValueTypeField::kUnit:
-        type.unit = message.get_uint64();
-        break;
-      default:
-        message.skip();
-    }
-  }
-  return type;
-}
-
-void read_mapping(Message<MappingField> message, Numbered<Tables::Mapping>& mappings) {
-  Tables::Mapping row;
-  uint64_t id = 0;
-  while (message.next()) {
-    switch (message.tag()) {
-      case MappingField::kId:
-        id = message.get_uint64();
-        break;
-      case MappingField::kStart:
-        row.start = message.get_uint64();
-        break;
-      case MappingField::kLimit:
-        row.limit = message.get_uint64();
-        break;
-      case MappingField::kOffset:
-        row.offset = message.get_uint64();
-        break;
-      case MappingField::kFile:
-        row.file = message.get_uint64();
-        break;
-      case MappingField::kBuildId:
-        row.build_id = message.get_uint64();
-        break;
-      default:
-        message.skip();
-    }
-  }
-  mappings.add(id, row);
-}
-
-void read_function(Message<FunctionField> message, Numbered<Tables::Function>& functions) {
-  Tables::Function row;
-  uint64_t id = 0;
-  while (message.next()) {
-    switch (message.tag()) {
-      case FunctionField::kId:
-        id = message.get_uint64();
-        break;
-      case FunctionField::kName:
-        row.name = message.get_uint64();
-        break;
-      case FunctionField::kSystemName:
-        row.system_name = message.get_uint64();
-        break;
-      case FunctionField::kFile:
-        row.file = message.get_uint64();
-        break;
-      case FunctionField::kStartLine:
-        row.start_line = message.get_uint64();
-        break;
-      default:
-        message.skip();
-    }
-  }
-  functions.add(id, row);
-}
-
-Tables::Line read_line(Message<LineField> message) {
-  Tables::Line line;
-  while (message.next()) {
-    switch (message.tag()) {
-      case LineField::kFunction:
-        line.function = message.get_uint64();
-        break;
-      case LineField::kLine:
-        line.line = message.get_uint64();
-        break;
-      default:
-        message.skip();
-    }
-  }
-  return line;
-}
-
-Tables::Location read_location(Message<LocationField> message) {
-  Tables::Location row;
-  while (message.next()) {
-    switch (message.tag()) {
-      case LocationField::kId:
-        row.id = message.get_uint64();
-        break;
-      case LocationField::kMapping:
-        row.mapping = message.get_uint64();
-        break;
-      case LocationField::kAddress:
-        row.address = message.get_uint64();
-        break;
-      case LocationField::kLine:
-        row.lines.push_back(read_line(message.get_message()));
-        break;
-      default:
-        message.skip();
-    }
-  }
-  return row;
-}
-
-// Numbers that are written packed, or one by one by old writers.
-template <class Field, class Add>
-void read_numbers(Message<Field>& message, Add add) {
-  if (message.has_wire_type(protozero::pbf_wire_type::length_delimited)) {
-    for (const uint64_t number : message.get_packed_uint64()) add(number);
-  } else {
-    add(message.get_uint64());
-  }
-}
-
-Tables read_tables(base::Bytes bytes) {
-  Tables tables;
-  Message<ProfileField> message(protozero::data_view(reinterpret_cast<const char*>(bytes.data()), bytes.size()));
-  while (message.next()) {
-    switch (message.tag()) {
-      case ProfileField::kSampleType:
-        tables.types.push_back(read_value_type(message.get_message()));
-        break;
-      case ProfileField::kSample:
-        tables.samples.push_back(message.get_view());
-        break;
-      case ProfileField::kMapping:
-        read_mapping(message.get_message(), tables.mappings);
-        break;
-      case ProfileField::kLocation:
-        tables.locations.push_back(read_location(message.get_message()));
-        break;
-      case ProfileField::kFunction:
-        read_function(message.get_message(), tables.functions);
-        break;
-      case ProfileField::kString:
-        tables.texts.push_back(text_of(message.get_view()));
-        break;
-      case ProfileField::kDropFrames:
-        tables.drop_frames = message.get_uint64();
-        break;
-      case ProfileField::kKeepFrames:
-        tables.keep_frames = message.get_uint64();
-        break;
-      case ProfileField::kTime:
-        tables.time = message.get_int64();
-        break;
-      case ProfileField::kDuration:
-        tables.duration = message.get_int64();
-        break;
-      case ProfileField::kPeriodType:
-        tables.period_type = read_value_type(message.get_message());
-        break;
-      case ProfileField::kPeriod:
-        tables.period = message.get_int64();
-        break;
-      case ProfileField::kComment:
-        read_numbers(message, [&](uint64_t number) { tables.comments.push_back(number); });
-        break;
-      case ProfileField::kDefaultType:
-        tables.default_type = message.get_uint64();
-        break;
-      default:
-        message.skip();
-    }
-  }
-  return tables;
-}
-
 // A Profile of the tables. Throws Malformed.
 class Reader {
  public:
-  explicit Reader(const Tables& tables) : tables_(tables) {
+  // `size`: of the file, which bounds how much may come of it.
+  Reader(const Tables& tables, size_t size)
+      : tables_(tables), most_frames_(std::min(kMostFrames, kFewFrames + 16 * size)) {
     if (tables.texts.empty() || !tables.texts[0].empty()) throw Malformed{"its first text is not the empty one"};
     if (tables.types.empty()) throw Malformed{"it says of no value what it is"};
     none_ = assembler_.mapping({.kind = model::CodeKind::kImported});
     add_events();
+    for (const auto& [id, mapping] : tables.mappings.in_order()) add_file_mapping(id, *mapping);
     for (const Tables::Location& location : tables.locations) add_location(location);
     add_facts();
   }
 
   model::Profile read() && {
     for (const protozero::data_view& sample : tables_.samples) add_sample(Message<SampleField>(sample));
-    return std::move(assembler_).finish();
+    model::Profile profile = std::move(assembler_).finish();
+    // Until here rows named the sequence of their frames.
+    const std::vector<model::StackId> stacks = add_stacks(profile.stacks, sequences_);
+    for (model::StackId& stack : profile.samples.stack) stack = stacks[stack.value];
+    return profile;
   }
 
  private:
+  // Each use of a location is a frame, and one for each function inlined there: many, in a file that means harm.
+  static constexpr size_t kFewFrames = size_t{1} << 20;
+  static constexpr size_t kMostFrames = UINT32_MAX - 1;
+
   // Which of a sample's values are the count and the value of an event.
   struct Event {
     model::EventId id;
@@ -320,22 +69,37 @@ class Reader {
     return unit;
   }
 
-  bool counts(size_t type) const { return tables_.text(tables_.types[type].unit) == "count"; }
+  std::string_view type(size_t index) const { return tables_.text(tables_.types[index].type); }
+  bool counts(size_t index) const { return tables_.text(tables_.types[index].unit) == "count"; }
+
+  // Whether a type counts what the next one measures.
+  bool is_pair(size_t index) const {
+    return counts(index) && index + 1 < tables_.types.size() && (!counts(index + 1) || type(index) == kSamples);
+  }
 
   void add_events() {
+    const std::string_view wanted = tables_.text(tables_.default_type);
+    std::string& shown = assembler_.facts().default_event;
     for (size_t i = 0; i < tables_.types.size(); ++i) {
-      const bool pair = counts(i) && i + 1 < tables_.types.size() && !counts(i + 1);
+      const bool pair = is_pair(i);
       const size_t value = pair ? i + 1 : i;
-      const ValueType& type = tables_.types[value];
-      model::Event event{text(type.type), assembler_.string(unit(type.unit)), {}, false};
+      model::Event event{
+          text(tables_.types[value].type), assembler_.string(unit(tables_.types[value].unit)), {}, false};
       // Samples are what is counted unless something else is named.
-      if (pair && tables_.text(tables_.types[i].type) != "samples") event.counted = text(tables_.types[i].type);
+      if (pair && type(i) != kSamples) event.counted = text(tables_.types[i].type);
       event.uncounted = !pair && !counts(i);
-      const auto count = pair || counts(i) ? std::optional(i) : std::nullopt;
-      events_.push_back({assembler_.event(event), count, value});
-      if (text(tables_.default_type) == event.name) assembler_.facts().default_event = tables_.text(type.type);
+      add_event(event, pair || counts(i) ? std::optional(i) : std::nullopt, value);
+      if (!wanted.empty() && (wanted == type(i) || wanted == type(value))) shown = wanted;
       i = value;
     }
+    // As pprof does: unless it says so, the last type is what to look at first.
+    if (shown.empty()) shown = type(tables_.types.size() - 1);
+  }
+
+  void add_event(const model::Event& event, std::optional<size_t> count, size_t value) {
+    const model::EventId id = assembler_.event(event);
+    if (id.value != events_.size()) throw Malformed{fmt::format("two of its types of value are {}", type(value))};
+    events_.push_back({id, count, value});
   }
 
   void add_facts() {
@@ -349,42 +113,20 @@ class Reader {
     facts.period = {std::string(tables_.text(tables_.period_type.type)), std::string(unit(tables_.period_type.unit)),
                     tables_.period};
     for (const uint64_t comment : tables_.comments) facts.comments.emplace_back(tables_.text(comment));
-    // As pprof does: unless it says so, the last type is what to look at first.
-    if (facts.default_event.empty()) {
-      const model::Profile& so_far = assembler_.so_far();
-      facts.default_event = so_far.text(so_far.events[events_.back().id].name);
-    }
+  }
+
+  void add_file_mapping(uint64_t id, const Tables::Mapping& from) {
+    const auto build_id = model::BuildId::from_hex(tables_.text(from.build_id)).value_or(model::BuildId());
+    mappings_[id] = add_mapping(assembler_, {tables_.text(from.file), from.start, from.limit, from.offset, build_id});
   }
 
   // The frame but for its function: where the code is.
   model::Frame place_of(const Tables::Location& location) {
     if (location.mapping == 0) return {.mapping = none_, .address = location.address};
-    const auto [at, fresh] = mappings_.try_emplace(location.mapping);
-    const Tables::Mapping* from = tables_.mappings.find(location.mapping);
-    if (from == nullptr) throw Malformed{fmt::format("there is no mapping {}", location.mapping)};
-    if (fresh) at->second = mapping_of(*from);
-    const bool is_file = assembler_.so_far().mappings[at->second].kind == model::CodeKind::kFile;
-    const uint64_t address = is_file ? location.address - from->start + from->offset : location.address;
-    return {.mapping = at->second, .address = address};
-  }
-
-  model::MappingId mapping_of(const Tables::Mapping& from) {
-    const std::string_view path = tables_.text(from.file);
-    model::Mapping row{.path = text(from.file), .build_id = build_id(from.build_id)};
-    if (path.starts_with("[kernel") || path.starts_with("[guest.kernel")) {
-      row.kind = model::CodeKind::kKernel;
-    } else if (path == "[vdso]" || path == "[vsyscall]") {
-      row.kind = model::CodeKind::kImported;
-    } else {
-      row.kind = path.empty() ? model::CodeKind::kImported : model::CodeKind::kFile;
-      row.base = from.start - from.offset;
-      row.size = from.limit - row.base;
-    }
-    return assembler_.mapping(row);
-  }
-
-  model::BuildId build_id(uint64_t id) const {
-    return model::BuildId::from_hex(tables_.text(id)).value_or(model::BuildId());
+    const auto found = mappings_.find(location.mapping);
+    if (found == mappings_.end()) throw Malformed{fmt::format("there is no mapping {}", location.mapping)};
+    return {.mapping = found->second,
+            .address = frame_address(assembler_.so_far().mappings[found->second], location.address)};
   }
 
   void add_location(const Tables::Location& location) {
@@ -393,52 +135,65 @@ class Reader {
     // The last line is the outermost, into which the others are inlined.
     for (size_t left = location.lines.size(); left > 0; --left) {
       const Tables::Line& line = location.lines[left - 1];
-      const Tables::Function* function = tables_.functions.find(line.function);
-      if (function == nullptr) throw Malformed{fmt::format("there is no function {}", line.function)};
-      frame.function = assembler_.function({text(function->name), text(function->system_name), true,
-                                            static_cast<uint32_t>(function->start_line)});
-      frame.file = text(function->file);
-      frame.line = static_cast<uint32_t>(line.line);
       frame.inlined = left < location.lines.size();
+      frame.line = static_cast<uint32_t>(line.line);
+      set_function(line.function, frame);
       frames_.push_back(assembler_.frame(frame));
     }
     if (location.lines.empty()) frames_.push_back(assembler_.frame(frame));
     locations_.add(location.id, {first, static_cast<uint32_t>(frames_.size()) - first});
   }
 
+  void set_function(uint64_t id, model::Frame& frame) {
+    const Tables::Function* function = tables_.functions.find(id);
+    if (function == nullptr) throw Malformed{fmt::format("there is no function {}", id)};
+    model::Function row{text(function->name), text(function->system_name), true,
+                        static_cast<uint32_t>(function->start_line)};
+    if (!row.name) row.name = row.system_name;
+    frame.file = text(function->file);
+    // One without a name is left to be looked up.
+    frame.function = row.name ? assembler_.function(row) : model::FunctionId{};
+  }
+
   // A label of a sample; those that say whose it is go to `thread`.
   void add_label(Message<LabelField> message, model::Thread& thread) {
-    uint64_t key = 0, str = 0, unit = 0;
-    int64_t number = 0;
+    uint64_t key = 0, str = 0, unit_name = 0;
+    int64_t amount = 0;
     while (message.next()) {
       switch (message.tag()) {
         case LabelField::kKey:
-          key = message.get_uint64();
+          key = number(message);
           break;
         case LabelField::kText:
-          str = message.get_uint64();
+          str = number(message);
           break;
         case LabelField::kNumber:
-          number = message.get_int64();
+          amount = static_cast<int64_t>(number(message));
           break;
         case LabelField::kUnit:
-          unit = message.get_uint64();
+          unit_name = number(message);
           break;
         default:
           message.skip();
       }
     }
-    const std::string_view name = tables_.text(key);
-    const bool is_id = str == 0 && number >= 0 && number <= INT32_MAX;
-    if (name == kPidLabel && is_id) {
-      thread.pid = static_cast<int32_t>(number);
-    } else if (name == kTidLabel && is_id) {
-      thread.tid = static_cast<int32_t>(number);
-    } else if (name == kCommLabel && str != 0) {
-      thread.comm = text(str);
+    const model::Label label{text(key), text(str), amount, text(unit_name)};
+    if (!tells_thread(label, thread)) labels_.push_back(label);
+  }
+
+  bool tells_thread(const model::Label& label, model::Thread& thread) const {
+    const std::string_view key = assembler_.so_far().text(label.key);
+    const bool is_id = !label.text && !label.unit && label.number >= 0 && label.number <= INT32_MAX;
+    if (key == kPidLabel && is_id && thread.pid < 0) {
+      thread.pid = static_cast<int32_t>(label.number);
+    } else if (key == kTidLabel && is_id && thread.tid < 0) {
+      thread.tid = static_cast<int32_t>(label.number);
+    } else if (key == kCommLabel && label.text && label.number == 0 && !label.unit && !thread.comm) {
+      thread.comm = label.text;
     } else {
-      labels_.push_back({text(key), text(str), number, text(unit)});
+      return false;
     }
+    return true;
   }
 
   void add_sample(Message<SampleField> message) {
@@ -455,7 +210,7 @@ class Reader {
           read_numbers(message, [this](uint64_t value) { values_.push_back(value); });
           break;
         case SampleField::kLabel:
-          add_label(message.get_message(), thread);
+          add_label(part(message), thread);
           break;
         default:
           message.skip();
@@ -464,39 +219,60 @@ class Reader {
     if (values_.size() != tables_.types.size()) {
       throw Malformed{fmt::format("a sample has {} values, not {}", values_.size(), tables_.types.size())};
     }
-    add_rows(stack_of_ids(), assembler_.thread(thread), assembler_.labels(labels_));
+    add_frames();
+    add_rows(model::StackId{sequences_.close()}, thread_id(thread), label_set());
   }
 
-  model::StackId stack_of_ids() {
-    model::StackId stack;
+  // Samples of one thread mostly follow each other.
+  model::ThreadId thread_id(const model::Thread& thread) {
+    if (!last_thread_ || assembler_.so_far().threads[*last_thread_] != thread) last_thread_ = assembler_.thread(thread);
+    return *last_thread_;
+  }
+
+  model::LabelSetId label_set() { return labels_.empty() ? model::LabelSetId{} : assembler_.labels(labels_); }
+
+  void add_frames() {
     for (size_t left = ids_.size(); left > 0; --left) {
       const Frames* frames = locations_.find(ids_[left - 1]);
       if (frames == nullptr) throw Malformed{fmt::format("there is no location {}", ids_[left - 1])};
-      for (uint32_t i = 0; i < frames->count; ++i) stack = assembler_.stack(stack, frames_[frames->first + i]);
+      const auto begin = frames_.begin() + frames->first;
+      sequences_.frames.insert(sequences_.frames.end(), begin, begin + frames->count);
+      if (sequences_.frames.size() > most_frames_) throw Malformed{"its stacks are longer than its size allows"};
     }
-    return stack;
   }
 
   void add_rows(model::StackId stack, model::ThreadId thread, model::LabelSetId labels) {
+    bool any = false;
     for (const Event& event : events_) {
       const uint64_t value = values_[event.value];
       const uint64_t count = event.count ? values_[*event.count] : 1;
-      if (value == 0 && (count == 0 || !event.count)) continue;
+      // A sample of nothing at all is kept as one of the last event: it may say what was looked at.
+      const bool last = &event == &events_.back();
+      if (value == 0 && (count == 0 || !event.count) && !(last && !any)) continue;
       if (value > INT64_MAX || count > INT64_MAX) {
         throw Malformed{"it holds negative values: it is the difference of two profiles"};
       }
-      assembler_.sample({.stack = stack, .event = event.id, .thread = thread, .count = count, .value = value,
+      any = true;
+      const bool nothing = value == 0 && !event.count;
+      assembler_.sample({.stack = stack,
+                         .event = event.id,
+                         .thread = thread,
+                         .count = nothing ? 0 : count,
+                         .value = value,
                          .labels = labels});
     }
   }
 
   const Tables& tables_;
+  const size_t most_frames_;
   model::ProfileAssembler assembler_;
   model::MappingId none_;
   std::vector<Event> events_;
   std::unordered_map<uint64_t, model::MappingId> mappings_;
   std::vector<model::FrameId> frames_;
   Numbered<Frames> locations_;
+  FrameSequences sequences_;
+  std::optional<model::ThreadId> last_thread_;
   // Of the sample at hand.
   std::vector<uint64_t> ids_;
   std::vector<uint64_t> values_;
@@ -506,12 +282,23 @@ class Reader {
 base::Result<model::Profile> read(base::Bytes bytes) {
   try {
     const Tables tables = read_tables(bytes);
-    return Reader(tables).read();
+    return Reader(tables, bytes.size()).read();
   } catch (const Malformed& malformed) {
     return base::failed("cannot read", "", malformed.why);
   } catch (const protozero::exception& error) {
     return base::failed("cannot read", "", fmt::format("it is damaged ({})", error.what()));
   }
+}
+
+// Whether a field of profile.proto is written like this.
+bool is_field(ProfileField field, protozero::pbf_wire_type type) {
+  const auto tag = static_cast<uint32_t>(field);
+  constexpr uint32_t kLast = 16;  // room for a field to come
+  const bool is_message = (tag <= static_cast<uint32_t>(ProfileField::kString)) || field == ProfileField::kPeriodType;
+  if (tag > kLast) return false;
+  if (is_message) return type == protozero::pbf_wire_type::length_delimited;
+  const bool is_list = field == ProfileField::kComment || tag == kLast;
+  return type == protozero::pbf_wire_type::varint || (is_list && type == protozero::pbf_wire_type::length_delimited);
 }
 
 // It has no signature: the fields of its beginning must be those of a profile.
@@ -520,11 +307,9 @@ std::string refusal(base::Bytes bytes) {
   try {
     Message<ProfileField> message(protozero::data_view(reinterpret_cast<const char*>(bytes.data()), bytes.size()));
     for (int i = 0; i < kFields && message.next(); ++i) {
-      const auto tag = static_cast<uint32_t>(message.tag());
-      const bool is_message = tag <= static_cast<uint32_t>(ProfileField::kString) ||
-                              message.tag() == ProfileField::kPeriodType;
-      const bool packed = message.has_wire_type(protozero::pbf_wire_type::length_delimited);
-      if (tag > 16 || (is_message && !packed)) return fmt::format("profile.proto has no field {}", tag);
+      if (!is_field(message.tag(), message.wire_type())) {
+        return fmt::format("profile.proto has no such field {}", static_cast<uint32_t>(message.tag()));
+      }
       message.skip();
     }
     return {};

@@ -1,10 +1,9 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <string_view>
 #include <utility>
-
-#include <array>
 
 namespace tephra::formats::pprof {
 
@@ -48,6 +47,9 @@ enum class FunctionField : uint32_t { kId = 1, kName = 2, kSystemName = 3, kFile
 inline constexpr std::string_view kPidLabel = "pid";
 inline constexpr std::string_view kTidLabel = "tid";
 inline constexpr std::string_view kCommLabel = "comm";
+
+// What a type of value is called that counts samples.
+inline constexpr std::string_view kSamples = "samples";
 
 // Units that are spelled otherwise here.
 inline constexpr std::array<std::pair<std::string_view, std::string_view>, 1> kUnits{{{"ns", "nanoseconds"}}};

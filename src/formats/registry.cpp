@@ -4,20 +4,39 @@
 #include <array>
 
 #include "formats/chrome.h"
+#include "formats/contentionz.h"
 #include "formats/filtered_profile.h"
 #include "formats/firefox.h"
 #include "formats/folded.h"
 #include "formats/format.h"
+#include "formats/go_count.h"
+#include "formats/gperftools_cpu.h"
+#include "formats/heap_dump.h"
+#include "formats/jemalloc_heap.h"
 #include "formats/perf_data.h"
 #include "formats/pprof.h"
 #include "formats/speedscope.h"
+#include "formats/threadz.h"
 
 namespace tephra::formats {
 
 // One line a format; the order is that of trying.
 std::span<const Format* const> formats() {
-  static constexpr std::array<const Format*, 7> kFormats{&kPerfData,    &kSpeedscope, &kFirefox, &kChromeProfile,
-                                                         &kChromeTrace, &kPprof,      &kFolded};
+  static constexpr std::array kFormats{
+      &kPerfData,  //
+      &kGperftoolsCpu,  //
+      &kSpeedscope,  //
+      &kFirefox,  //
+      &kChromeProfile,  //
+      &kChromeTrace,  //
+      &kJemallocHeap,  //
+      &kHeapDump,  //
+      &kContentionz,  //
+      &kThreadz,  //
+      &kGoCount,  //
+      &kPprof,  //
+      &kFolded,
+  };
   return kFormats;
 }
 
