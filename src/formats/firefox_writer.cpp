@@ -113,10 +113,12 @@ class Writer {
 
   void collect_libraries() {
     libraries_.assign(profile_.mappings.size(), kNone);
+    std::vector<bool> used(profile_.mappings.size());
+    for (const model::Frame& frame : profile_.frames) used[frame.mapping.value] = true;
     for (uint32_t i = 1; i < profile_.mappings.size(); ++i) {
       const model::Mapping& mapping = profile_.mappings[model::MappingId{i}];
       const bool names_one_function = mapping.kind == CodeKind::kJit || mapping.kind == CodeKind::kKernelCode;
-      if (!mapping.path || names_one_function || mapping.kind == CodeKind::kAnonymous) continue;
+      if (!used[i] || !mapping.path || names_one_function || mapping.kind == CodeKind::kAnonymous) continue;
       libraries_[i] = static_cast<int64_t>(written_libraries_.size());
       written_libraries_.push_back(model::MappingId{i});
     }
