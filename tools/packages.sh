@@ -6,9 +6,9 @@ TEPHRA_BUILD_PACKAGES="cmake ninja-build g++ pkg-config libelf-dev libdw-dev lib
 TEPHRA_TEST_PACKAGES="libgtest-dev python3 procps linux-perf binutils libclang-rt-14-dev clang-format-14
   dwz llvm-14 xz-utils libunwind-dev"
 # Heavy peers of ./test --all: a real browser, hotspot's parser of perf.data, Go, a server of debug information, an
-# emulator for other kernels, and node, which runs speedscope's importer.
+# emulator for other kernels, and node, which runs the importers of speedscope and the Firefox Profiler.
 TEPHRA_HEAVY_PACKAGES="chromium hotspot golang-go debuginfod qemu-system-x86 busybox-static nodejs"
-TEPHRA_NPM_PACKAGES="speedscope@1.25.0"
+TEPHRA_NPM_PACKAGES="speedscope@1.25.0 @firefox-devtools/profiler-cli@0.10.0"
 
 # Installs those of the packages that are missing; silent and quick when none is.
 install_packages() {

@@ -156,12 +156,21 @@ class ReadLikeSpeedscopeTest(WithSpeedscope):
         self.assertGreater(leaves["inner"], 10)
         self.assertEqual(ours["inner"], leaves["inner"])
         self.assertEqual(ours["outer"], leaves["outer"])
-        # The time that speedscope gives to the function is ours: to the sample after, or the end.
-        theirs = {frame["name"]: frame["total"] for frame in self.imported(self.path("node.cpuprofile"))["profiles"][0]["frames"]}
+        # The time of a sample is that up to the next, or the end.
+        now, times = profile["startTime"], []
+        for delta, sample in zip(profile["timeDeltas"], profile["samples"]):
+            now += delta
+            times.append((now, sample))
+        times.sort(key=lambda each: each[0])
+        expected = collections.Counter()
+        for (time, sample), (after, _) in zip(times, times[1:] + [(max(profile["endTime"], times[-1][0]), 0)]):
+            expected[nodes[sample]] += after - time
         _, seen = self.written(self.path("node.cpuprofile"))
-        here = {frame["name"]: frame["total"] / 1e3 for each in seen["profiles"] for frame in each["frames"]}
-        # Where the collector runs, speedscope draws it above the stack before.
-        self.assertAlmostEqual(here["inner"], theirs["inner"], delta=0.1 * theirs["inner"])
+        own = collections.Counter()
+        for frame in (frame for each in seen["profiles"] for frame in each["frames"]):
+            own[frame["name"]] += frame["self"] / 1e3
+        self.assertEqual(own["inner"], expected["inner"])
+        self.assertEqual(own["(program)"], expected["(program)"])
 
     def test_trace_of_node(self):
         with open(self.path("busy.js"), "w") as file:
