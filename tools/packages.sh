@@ -5,9 +5,10 @@ TEPHRA_BUILD_PACKAGES="cmake ninja-build g++ pkg-config libelf-dev libdw-dev lib
 # Everyday tests: the unit test library, the oracles (perf, binutils), ps, and what the fuzzers need.
 TEPHRA_TEST_PACKAGES="libgtest-dev python3 procps linux-perf binutils libclang-rt-14-dev clang-format-14
   dwz llvm-14 xz-utils libunwind-dev"
-# Heavy peers of ./test --all: a real browser, hotspot's parser of perf.data, Go, a server of debug information, and an
-# emulator for other kernels.
-TEPHRA_HEAVY_PACKAGES="chromium hotspot golang-go debuginfod qemu-system-x86 busybox-static"
+# Heavy peers of ./test --all: a real browser, hotspot's parser of perf.data, Go, a server of debug information, an
+# emulator for other kernels, and node, which runs the importers of speedscope and the Firefox Profiler.
+TEPHRA_HEAVY_PACKAGES="chromium hotspot golang-go debuginfod qemu-system-x86 busybox-static nodejs"
+TEPHRA_NPM_PACKAGES="speedscope@1.25.0 @firefox-devtools/profiler-cli@0.10.0"
 
 # Installs those of the packages that are missing; silent and quick when none is.
 install_packages() {
@@ -26,6 +27,21 @@ install_packages() {
   "${as_root[@]}" apt-get update -qq
   "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "${missing[@]}" \
     >/dev/null
+}
+
+# install_npm_packages NAME@VERSION…: into build/npm, those that are missing. npm comes with some packages of node, and is
+# one of its own in Debian.
+install_npm_packages() {
+  local missing=()
+  local package
+  for package in "$@"; do
+    grep -qs "\"version\": \"${package##*@}\"" "build/npm/node_modules/${package%@*}/package.json" || missing+=("$package")
+  done
+  [ ${#missing[@]} -eq 0 ] && return 0
+  command -v npm >/dev/null || install_packages npm
+  echo "installing from npm: ${missing[*]}"
+  mkdir -p build/npm
+  npm install --prefix build/npm --no-save --ignore-scripts --silent "${missing[@]}" >/dev/null
 }
 
 # build_preset PRESET TARGET…: configures and builds; the log is shown only when that fails.

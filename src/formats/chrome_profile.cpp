@@ -150,7 +150,7 @@ void ChromeProfileReader::emit(model::ThreadId thread) {
   std::vector<size_t> order(samples_.size());
   for (size_t i = 0; i < order.size(); ++i) order[i] = i;
   std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) { return times_[a] < times_[b]; });
-  model::ProfileAssembler::Sample row{.event = event("wall-clock", "ns"), .thread = thread};
+  model::ProfileAssembler::Sample row{.event = event(kChromeSampleEvent, "ns"), .thread = thread};
   for (size_t i = 0; i < order.size(); ++i) {
     const auto node = by_id_.find(samples_[order[i]]);
     if (node == by_id_.end()) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <optional>
+#include <string_view>
 #include <unordered_map>
 #include <vector>
 
@@ -8,6 +9,8 @@
 #include "model/profile_assembler.h"
 
 namespace tephra::formats {
+
+inline constexpr std::string_view kChromeSampleEvent = "wall-clock";
 
 // A profile of V8 while it is read, whole or in parts: a tree of nodes, and samples that name one and when it was.
 // Throws MalformedJson.

@@ -125,10 +125,11 @@ TEST(ChromeTrace, CountsWhatIsUnbalancedOrOverlaps) {
       rows_of(*profile),
       (Rows{
           {"a", 10'000}, {"a;b", 10'000}, {"open", 10'000}, {"open;x", 5'000}, {"open;x;y", 5'000}, {"open", 5'000}}));
-  EXPECT_EQ(profile->quality[model::Reason::malformed_records], 4u);
+  EXPECT_EQ(profile->quality[model::Reason::malformed_records], 3u);
   const std::vector<std::string> comments{
       "1 ends of spans without a begin, left out",
-      "2 begins of spans without an end, taken to last to the end of what they are in",
+      "1 begins of spans without an end, taken to last to the end of what they are in",
+      "1 spans that had not ended when the trace did, taken to last to the end",
       "1 spans that end after the one they began in, cut there"};
   EXPECT_EQ(profile->facts.comments, comments);
 }
@@ -161,6 +162,7 @@ TEST(ChromeTrace, ReadsSamplesOfV8InChunks) {
   ASSERT_TRUE(profile.ok()) << profile.error().message();
   EXPECT_EQ(rows_of(*profile), (Rows{{"a", 5'000}, {"a", 7'000}, {"a;b", 3'000}}));
   EXPECT_EQ(profile->threads[profile->samples.thread[0]].tid, 2);
+  EXPECT_EQ(profile->facts.default_event, "wall-clock");
   EXPECT_EQ(profile->samples.time, (std::vector<uint64_t>{105'000, 110'000, 117'000}));
 }
 

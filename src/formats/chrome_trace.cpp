@@ -51,6 +51,7 @@ struct Edge {
 struct Troubles {
   uint64_t ends_without_begin = 0;
   uint64_t begins_without_end = 0;
+  uint64_t unfinished = 0;  // when the trace ended, which is no fault of it
   uint64_t out_of_order = 0;
   uint64_t overlapping = 0;
 };
@@ -90,7 +91,7 @@ class Thread {
       open.resize(keep);
     }
     // Those that are open at the end lasted up to the last thing that is known of the thread.
-    troubles.begins_without_end += open.size();
+    troubles.unfinished += open.size();
     uint64_t last = edges_.empty() ? 0 : edges_.back().time;
     for (const Span& span : spans_) last = std::max(last, span.end);
     for (const Edge& edge : open) spans_.push_back({edge.time, last, edge.name});
@@ -147,7 +148,9 @@ class Reader {
     if (was_cut) ++assembler_.quality()[Reason::file_truncated];
     for (auto& [key, thread] : threads_) emit(key, thread);
     for (auto& [key, profile] : profiles_) {
-      if (profile.reader.has_samples()) profile.reader.emit(thread_id(profile.thread));
+      if (!profile.reader.has_samples()) continue;
+      profile.reader.emit(thread_id(profile.thread));
+      assembler_.facts().default_event = kChromeSampleEvent;
     }
     tell_troubles();
     assembler_.facts().format = "chrome-trace";
@@ -250,6 +253,7 @@ class Reader {
     };
     tell(troubles_.ends_without_begin, "ends of spans without a begin, left out");
     tell(troubles_.begins_without_end, "begins of spans without an end, taken to last to the end of what they are in");
+    tell(troubles_.unfinished, "spans that had not ended when the trace did, taken to last to the end");
     tell(troubles_.overlapping, "spans that end after the one they began in, cut there");
     tell(troubles_.out_of_order, "begins and ends that were not in the order of time, sorted");
     assembler_.quality()[Reason::malformed_records] +=

@@ -153,7 +153,7 @@ model::Profile FirefoxProfile::finish() && {
 const Format kFirefox{
     .name = "firefox",
     .summary = "JSON of the Firefox Profiler, samply and simpleperf",
-    .endings = ".firefox.json .gecko.json .json",
+    .endings = ".firefox.json .profile.json",
     .refusal = refusal,
     .read = read,
     .write = write_firefox,

@@ -371,7 +371,9 @@ TEST(FirefoxFixtures, EveryFileHasItsSamples) {
     for (const model::StackId stack : profile->samples.stack) {
       leaves += stack && profile->function_name(profile->stacks[stack].frame) == expected.leaf;
     }
-    if (expected.leaf_count != 0) EXPECT_EQ(leaves, expected.leaf_count);
+    if (expected.leaf_count != 0) {
+      EXPECT_EQ(leaves, expected.leaf_count);
+    }
     const auto written = kFirefox.write(*profile);
     ASSERT_TRUE(written.ok());
     check_structure(*written);

@@ -113,10 +113,12 @@ class Writer {
 
   void collect_libraries() {
     libraries_.assign(profile_.mappings.size(), kNone);
+    std::vector<bool> used(profile_.mappings.size());
+    for (const model::Frame& frame : profile_.frames) used[frame.mapping.value] = true;
     for (uint32_t i = 1; i < profile_.mappings.size(); ++i) {
       const model::Mapping& mapping = profile_.mappings[model::MappingId{i}];
       const bool names_one_function = mapping.kind == CodeKind::kJit || mapping.kind == CodeKind::kKernelCode;
-      if (!mapping.path || names_one_function || mapping.kind == CodeKind::kAnonymous) continue;
+      if (!used[i] || !mapping.path || names_one_function || mapping.kind == CodeKind::kAnonymous) continue;
       libraries_[i] = static_cast<int64_t>(written_libraries_.size());
       written_libraries_.push_back(model::MappingId{i});
     }
@@ -194,16 +196,25 @@ class Writer {
     }
   }
 
-  double interval() const {
+  // Milliseconds between samples: as the profile says, else what samples of clocks stand for on average.
+  double estimate_interval() const {
     const model::SamplingPeriod& period = profile_.facts.period;
-    return period.unit == "ns" && period.value > 0 ? static_cast<double>(period.value) / 1e6 : 1;
+    if (period.unit == "ns" && period.value > 0) return static_cast<double>(period.value) / 1e6;
+    uint64_t samples = 0;
+    uint64_t sum = 0;
+    for (const SampleGroup& group : groups_) {
+      if (!group.by_value || profile_.text(profile_.events[group.event].unit) != "ns") continue;
+      for (const uint32_t row : group.rows) samples += profile_.samples.count[row];
+      sum += group.sum;
+    }
+    return samples > 0 && sum > 0 ? static_cast<double>(sum / samples) / 1e6 : 1;
   }
 
   void write_meta(JsonWriter& json) const {
     const model::RecordingFacts& facts = profile_.facts;
     json.key("meta").begin_object();
     json.member("version", kGeckoVersion).member("preprocessedProfileVersion", kProcessedVersion);
-    json.member("interval", interval()).member("startTime", static_cast<double>(facts.started_unix_ns) / 1e6);
+    json.member("interval", interval_).member("startTime", static_cast<double>(facts.started_unix_ns) / 1e6);
     json.member("processType", 0).member("stackwalk", 1).member("debug", false).member("symbolicated", true);
     json.member("product", "tephra").member("importedFrom", facts.format);
     if (!facts.command_line.empty()) json.member("arguments", facts.command_line);
@@ -326,7 +337,7 @@ class Writer {
   // In milliseconds from the first sample on; where times are not known, one sample an interval.
   double time_of(uint32_t row, size_t place) const {
     const auto& times = profile_.samples.time;
-    if (times.empty()) return static_cast<double>(place) * interval();
+    if (times.empty()) return static_cast<double>(place) * interval_;
     return static_cast<double>(times[row] - first_time_) / 1e6;
   }
 
@@ -443,6 +454,7 @@ class Writer {
   const Profile& profile_;
   const std::vector<SampleGroup> groups_;
   const uint64_t first_time_ = earliest();
+  const double interval_ = estimate_interval();
   std::vector<std::string_view> texts_;
   std::unordered_map<std::string, int64_t> text_ids_;
   std::vector<int64_t> libraries_;  // by mapping

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "formats/format.h"
+
 namespace tephra::formats {
 namespace {
 
@@ -43,6 +45,16 @@ TEST(JsonProfile, SaysWhyItIsNone) {
   EXPECT_EQ(why(R"({"traceEvents":[]})"), "it is JSON without `meta` and `threads`");
   for (const char* text : {"{\"a", "{\"a\"", "{\"a\":", "{\"a\":[", "{\"a\":\"\\", "[", "[{", "[{\"ph", "{\"a\":1,"}) {
     EXPECT_EQ(kind_of(text), JsonProfile::kNone) << text;
+  }
+}
+
+TEST(JsonProfile, TheErrorSaysOfEachFormatWhyNot) {
+  const auto found = recognise(base::as_bytes(R"({"version":1,"data":[]})"), "x.json");
+  ASSERT_FALSE(found.ok());
+  for (const char* part : {"speedscope: it is an object of `version`, `data` without speedscope's `$schema`",
+                           "firefox: it is an object of `version`, `data` without `meta`",
+                           "cpuprofile: it is an object of", "chrome-trace: it is an object of"}) {
+    EXPECT_NE(found.error().why.find(part), std::string::npos) << found.error().why;
   }
 }
 

@@ -1,0 +1,160 @@
+"""Profiles for the Firefox Profiler: what was recorded is in the file, is read back, and is what the Firefox Profiler
+itself shows, by its command-line reader."""
+
+import collections
+import json
+import os
+import re
+import shutil
+import unittest
+
+import support
+
+READER = os.environ.get("TEPHRA_PROFILER_CLI", os.path.join(
+    support.ROOT, "build", "npm", "node_modules", "@firefox-devtools", "profiler-cli", "dist", "profiler-cli.js"))
+OLDEST_NODE = 20
+
+
+class ConvertFirefoxTest(support.LiveTest):
+    def record(self):
+        self.tephra("record", "-g", "-F", "500", "-o", self.path("perf.data"), "--", support.program("spin"), "300")
+
+    def written(self):
+        self.tephra("convert", "-q", self.path("perf.data"), "-o", self.path("out.firefox.json"))
+        with open(self.path("out.firefox.json")) as file:
+            return json.load(file)
+
+    def test_a_recording_there_and_back(self):
+        self.record()
+        profile = self.written()
+        self.assertEqual(self.folded(self.path("out.firefox.json")), self.folded("--own", self.path("perf.data")))
+        script = self.tephra("script", "--own", "--idle", "-i", self.path("perf.data"), "-F", "tid,time").stdout
+        times = [float(time) for time in re.findall(r"(\d+\.\d+):", script)]
+        seen = sorted(time for thread in profile["threads"] for time in thread["samples"]["time"])
+        self.assertEqual(len(seen), len(times))
+        self.assertEqual(seen[0], 0)
+        self.assertAlmostEqual(seen[-1], (max(times) - min(times)) * 1e3, places=2)
+        comments = [entry["value"] for section in profile["meta"]["extra"] for entry in section["entries"]]
+        self.assertTrue(any(comment.startswith("verdict:") for comment in comments), comments)
+
+    def test_addresses_without_names_are_looked_up_by_build_id(self):
+        self.record()
+        expected = self.folded("--own", self.path("perf.data"))
+        profile = self.written()
+        shared = profile["shared"]
+        spin = next(i for i, lib in enumerate(profile["libs"]) if lib["name"] == "spin")
+        # As a recorder leaves it that looks nothing up: a function is its address.
+        functions = [i for i, resource in enumerate(shared["funcTable"]["resource"]) if resource == spin]
+        unnamed = 0
+        for frame, function in enumerate(shared["frameTable"]["func"]):
+            address = shared["frameTable"]["address"][frame]
+            if function not in functions or address < 0:
+                continue
+            shared["stringArray"].append(hex(address))
+            for column, values in shared["funcTable"].items():
+                if column != "length":
+                    values.append(values[function])
+            shared["funcTable"]["name"][-1] = len(shared["stringArray"]) - 1
+            shared["funcTable"]["length"] += 1
+            shared["frameTable"]["func"][frame] = shared["funcTable"]["length"] - 1
+            shared["frameTable"]["nativeSymbol"][frame] = None
+            unnamed += 1
+        self.assertGreater(unnamed, 2)
+        with open(self.path("unnamed.json"), "w") as file:
+            json.dump(profile, file)
+        self.assertEqual(self.folded(self.path("unnamed.json")), expected)
+        # Of another build, the file is not used.
+        profile["libs"][spin]["codeId"] = "00" * 20
+        with open(self.path("other.json"), "w") as file:
+            json.dump(profile, file)
+        self.assertFalse(any(";work" in stack for stack in self.folded(self.path("other.json"))))
+
+    def test_simpleperf_writes_what_its_recording_holds(self):
+        folder = os.path.join(support.FIXTURES, "perf-data", "aosp-simpleperf")
+        if not os.path.isdir(folder):
+            self.skipTest("no fixtures: set TEPHRA_FIXTURES")
+        for name in ("perf_with_jit_symbol", "perf_with_tracepoint_event"):
+            with self.subTest(name):
+                recorded = self.tephra("convert", "-q", os.path.join(folder, name + ".data"), "--to", "folded").stdout
+                converted = self.tephra("convert", "-q", os.path.join(folder, name + ".gecko.json"), "--to", "folded").stdout
+                self.assertEqual(sum(support.parse_folded(recorded).values()),
+                                 sum(support.parse_folded(converted).values()))
+
+
+class FirefoxProfilerTest(support.LiveTest):
+    def setUp(self):
+        super().setUp()
+        if shutil.which("node") is None:
+            self.skipTest("node is not installed")
+        version = support.run(["node", "--version"]).stdout
+        if int(re.match(r"v(\d+)", version)[1]) < OLDEST_NODE:
+            self.skipTest(f"the Firefox Profiler's reader needs a newer node than {version.strip()}")
+        if not os.path.exists(READER):
+            self.skipTest("the npm package @firefox-devtools/profiler-cli is not installed: ./test --all does it")
+
+    def ask(self, *words):
+        """Asks the Firefox Profiler; its sessions are in the test's folder."""
+        result = support.run(["node", READER, *words], env={**os.environ, "HOME": self.folder})
+        self.assertEqual(result.returncode, 0, f"{words}: {result.stdout}{result.stderr}")
+        return result.stdout
+
+    def load(self, path):
+        self.ask("load", path)
+        self.addCleanup(self.ask, "stop", "--all")
+        return [thread["threadHandle"] for thread in json.loads(self.ask("thread", "list", "--limit", "0", "--json"))["threads"]]
+
+    def functions(self, threads):
+        """By name: own and total weight in all threads."""
+        sums = collections.defaultdict(lambda: [0, 0])
+        for thread in threads:
+            shown = json.loads(self.ask("thread", "functions", "--thread", thread, "--include-idle", "--limit", "0", "--json"))
+            for function in shown["functions"]:
+                sums[function["name"]][0] += function["selfSamples"]
+                sums[function["name"]][1] += function["totalSamples"]
+        return sums
+
+    def functions_of_folded(self, folded):
+        sums = collections.defaultdict(lambda: [0, 0])
+        for stack, count in folded.items():
+            frames = stack.split(";")[1:]
+            for name in set(frames):
+                sums[name][1] += count
+            if frames:
+                sums[frames[-1]][0] += count
+        return sums
+
+    def test_it_shows_what_was_recorded(self):
+        self.tephra("record", "-g", "-F", "500", "-o", self.path("perf.data"), "--", support.program("spin"), "300")
+        self.tephra("convert", "-q", self.path("perf.data"), "-o", self.path("out.firefox.json"))
+        threads = self.load(self.path("out.firefox.json"))
+        recorded = self.functions_of_folded(self.folded("--own", "--periods", self.path("perf.data")))
+        self.assertGreater(recorded["work"][0], 0)
+        shown = self.functions(threads)
+        self.assertEqual(set(shown), set(recorded))
+        for name, (own, total) in recorded.items():
+            self.assertAlmostEqual(shown[name][0], own / 1e6, places=3, msg=name)
+            self.assertAlmostEqual(shown[name][1], total / 1e6, places=3, msg=name)
+        meta = self.ask("profile", "meta")
+        self.assertIn("verdict: ", meta)
+        self.assertIn("Sampling interval: 2ms", meta)
+
+    def test_both_read_the_same_of_files_of_others(self):
+        if not os.path.isdir(support.FIXTURES):
+            self.skipTest("no fixtures: set TEPHRA_FIXTURES")
+        for name in ("firefox/firefox-devtools-profiler/processed-3.json",
+                     "firefox/firefox-devtools-profiler/argument-values.json",
+                     "firefox/mstange-samply/ls-profile.json",
+                     "perf-data/aosp-simpleperf/perf_with_jit_symbol.gecko.json",
+                     "perf-data/aosp-simpleperf/perf_with_tracepoint_event.gecko.json"):
+            with self.subTest(name):
+                path = os.path.join(support.FIXTURES, name)
+                theirs = self.functions(self.load(path))
+                ours = self.functions_of_folded(self.folded("-i", path))
+                # What has no name is told by its address there, and by its file here.
+                named = {function for function in theirs if not function.startswith("0x")}
+                self.assertEqual({function: tuple(theirs[function]) for function in named},
+                                 {function: tuple(ours[function]) for function in named})
+
+
+if __name__ == "__main__":
+    unittest.main()
