@@ -8,6 +8,7 @@
 #include "formats/go_count.h"
 #include "formats/gperftools_cpu.h"
 #include "formats/heap_dump.h"
+#include "formats/java_profile.h"
 #include "formats/jemalloc_heap.h"
 #include "formats/threadz.h"
 
@@ -234,6 +235,41 @@ TEST(ContentionzTest, RefusesWhatItDoesNotKnow) {
             "'format = java' is no line of a contention profile");
   EXPECT_EQ(why_not(kContentionz, "--- contentionz 1 ---\n1 x @ 0x1\n"),
             "'1 x @ 0x1' is no line of a contention profile");
+}
+
+TEST(JavaProfileTest, ReadsNamesBehindTheSamples) {
+  const Profile profile =
+      read(kJavaProfile,
+           "--- contentionz 1 ---\nformat = java\nresolution = microseconds\nsampling period = 10\n"
+           "ms since reset = 6\n  70 2 @ 0x1 0x2 0x3 0x4\n\n  0x1 com.example.Lock.take (Lock.java:12)\n"
+           "  0x2 native_wait (/usr/lib/libwait.so)\n  0x3 GC\n 0x4 generated stub/JIT\n");
+  EXPECT_EQ(described(profile), "delay 20 700: 1=com.example.Lock.take 2=native_wait 3=GC 4=STUB\n");
+  EXPECT_EQ(profile.text(profile.events[model::EventId{0}].unit), "microseconds");
+  const model::Frame& leaf = profile.frames[profile.stacks[profile.samples.stack[0]].frame];
+  EXPECT_EQ(profile.text(leaf.file), "Lock.java");
+  EXPECT_EQ(leaf.line, 12u);
+  EXPECT_EQ(profile.facts.duration_ns, 6'000'000);
+}
+
+TEST(JavaProfileTest, ScalesTheHeapUp) {
+  const Profile profile =
+      read(kJavaProfile, "--- heapz 1 ---\nformat = java\nresolution = bytes\n 1000 1 @ 0x1\n 0x1 a.B.c (B.java:3)\n");
+  const double scale = 1 / (1 - std::exp(-1000.0 / 524288));
+  EXPECT_EQ(described(profile), fmt::format("inuse_space {} {}: 1=a.B.c\n", static_cast<uint64_t>(scale),
+                                            static_cast<uint64_t>(1000 * scale)));
+}
+
+TEST(JavaProfileTest, ReadsCpuProfiles) {
+  const std::vector<uint64_t> numbers{0, 3, 1, 100, 0, 3, 2, 0x1, 0x2, 0, 1, 0};
+  const Profile profile =
+      read(kGperftoolsCpu, words(numbers, 8, true) + "0x1 a.B.inner (B.java:3)\n0x2 a.B.outer (B.java:9)\n");
+  EXPECT_EQ(described(profile), "cpu 3 300000: 1=a.B.inner 2=a.B.outer\n");
+}
+
+TEST(JavaProfileTest, RefusesOthers) {
+  EXPECT_NE(kJavaProfile.refusal(base::as_bytes("--- contentionz 1 ---\ncycles/second = 1\n")), "");
+  EXPECT_EQ(why_not(kJavaProfile, "--- heapz 1 ---\nformat = java\nresolution = bytes\n5 0 @ 0x1\n"),
+            "'5 0 @ 0x1' is no line of a profile of Java");
 }
 
 TEST(ThreadzTest, CountsThreadsOfTheSameStack) {

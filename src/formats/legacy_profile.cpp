@@ -165,7 +165,7 @@ model::StackId LegacyProfile::stack_of(const Places& places, const Sample& sampl
   model::StackId stack;
   for (size_t left = sample.address_count; left > 0; --left) {
     const uint64_t address = addresses_[sample.first_address + left - 1];
-    const bool returns = left > 1 || sample.leaf == Leaf::kCall;
+    const bool returns = sample.leaf == Leaf::kCall || (left > 1 && sample.leaf == Leaf::kInstruction);
     const auto kind = returns ? model::AddressKind::kReturn : model::AddressKind::kInstruction;
     auto& known = frames_[returns ? 1 : 0][address];
     if (known.empty()) known = frames_at(places, address, kind);

@@ -10,6 +10,7 @@
 #include "formats/go_count.h"
 #include "formats/gperftools_cpu.h"
 #include "formats/heap_dump.h"
+#include "formats/java_profile.h"
 #include "formats/jemalloc_heap.h"
 #include "formats/perf_data.h"
 #include "formats/pprof.h"
@@ -24,6 +25,7 @@ std::span<const Format* const> formats() {
       &kGperftoolsCpu,  //
       &kJemallocHeap,   //
       &kHeapDump,       //
+      &kJavaProfile,    //
       &kContentionz,    //
       &kThreadz,        //
       &kGoCount,        //

@@ -64,7 +64,7 @@ class OldProfile(LiveTest):
 
     def peer(self, tool, *words):
         """Flat and cumulative numbers by function, and the total."""
-        text = run([tool, "--text", "--lib_prefix=", *words], cwd=self.folder).stdout
+        text = run([tool, "--text", *words], cwd=self.folder).stdout
         total = re.search(r"Total: ([\d.]+)", text)
         self.assertTrue(total, text)
         rows = [line.split() for line in text.splitlines() if re.match(r"\s*[\d.]+\s+[\d.]+%", line)]
