@@ -32,16 +32,38 @@ void StackWeights::add(StackId stack, const Totals& weight) {
 }
 
 std::span<const StackId> StackWeights::settle() {
+  // Where samples are all over the tree, a pass over it is faster than to collect their rows and sort them.
+  constexpr size_t kMany = 128;
+  if (rows_.size() > profile_.stacks.size() / kMany) {
+    settle_by_pass();
+  } else {
+    settle_by_rows();
+  }
+  const bool has_root = !rows_.empty() && !rows_.back();
+  return std::span(rows_).first(rows_.size() - has_root);
+}
+
+// Callers stand before their callees in the table.
+void StackWeights::settle_by_pass() {
+  rows_.clear();
+  for (uint32_t i = static_cast<uint32_t>(profile_.stacks.size()); i-- > 0;) {
+    if (!touched_[i]) continue;
+    rows_.push_back(StackId{i});
+    if (i == 0) break;
+    const uint32_t parent = profile_.stacks[StackId{i}].parent.value;
+    touched_[parent] = true;
+    below_[parent] += below_[i];
+  }
+}
+
+void StackWeights::settle_by_rows() {
   for (size_t i = 0; i < rows_.size(); ++i) {
     if (rows_[i]) touch(profile_.stacks[rows_[i]].parent);
   }
-  // Callers stand before their callees in the table.
   std::sort(rows_.begin(), rows_.end(), std::greater<>());
   for (const StackId row : rows_) {
     if (row) below_[profile_.stacks[row].parent.value] += below_[row.value];
   }
-  const bool has_root = !rows_.empty() && !rows_.back();
-  return std::span(rows_).first(rows_.size() - has_root);
 }
 
 void StackWeights::clear() {

@@ -26,6 +26,8 @@ class StackWeights {
 
  private:
   void touch(model::StackId stack);
+  void settle_by_pass();
+  void settle_by_rows();
 
   const model::Profile& profile_;
   std::vector<model::Totals> below_;

@@ -50,8 +50,6 @@ struct StackFacts {
   FrameId outermost;
   FrameId innermost_user;
   FrameId innermost_undescribed;  // of those in files that have a caller
-  uint32_t frames = 0;
-  uint32_t named = 0;
   bool caller_without_frame = false;
 };
 
@@ -74,8 +72,6 @@ std::vector<StackFacts> examine_stacks(const Profile& profile) {
     if (!profile.in_kernel(stack.frame)) fact.innermost_user = stack.frame;
     const bool undescribed = profile.frames[stack.frame].facts & model::kNotDescribed;
     if (undescribed && stack.parent && !profile.in_kernel(stack.frame)) fact.innermost_undescribed = stack.frame;
-    ++fact.frames;
-    fact.named += profile.functions[profile.frames[stack.frame].function].named;
     facts[i] = fact;
   }
   return facts;
@@ -89,8 +85,8 @@ bool imported_rooted(const Profile& profile, StackId stack) {
                      [&](FrameId frame) { return frame && model::is_entry_name(profile.function_name(frame)); });
 }
 
-// Whether call-frame information says of a frame that it has a caller. A walk by the rules of other code, which was there
-// before, may find a zero where the return address is not, and take that for the end.
+// Whether call-frame information says of a frame that it has a caller. A walk by the rules of other code, which was
+// there before, may find a zero where the return address is not, and take that for the end.
 bool has_caller(const Profile& profile, FrameId frame) {
   const Frame& row = profile.frames[frame];
   return profile.code_kind(frame) == model::CodeKind::kFile && row.function &&
@@ -164,20 +160,31 @@ ByModule* unnamed_of(const Profile& profile, FrameId id, Findings& findings) {
   return files_lack && (frame.facts & model::kNotDescribed) ? &findings.not_at_hand : &findings.stripped;
 }
 
-void count_unnamed(const Profile& profile, Findings& findings) {
-  // How many samples go through each stack row, children first.
+// How many samples go through each row of the stack tree.
+std::vector<uint64_t> samples_through(const Profile& profile) {
   std::vector<uint64_t> through(profile.stacks.size());
-  for (size_t i = 0; i < profile.samples.size(); ++i)
+  for (size_t i = 0; i < profile.samples.size(); ++i) {
     through[profile.samples.stack[i].value] += profile.samples.count[i];
+  }
   for (uint32_t i = static_cast<uint32_t>(through.size()); i-- > 1;) {
-    const model::Stack& stack = profile.stacks[StackId{i}];
-    through[stack.parent.value] += through[i];
-    ByModule* const modules = unnamed_of(profile, stack.frame, findings);
-    if (modules != nullptr) (*modules)[place_of(profile, stack.frame)] += through[i];
+    through[profile.stacks[StackId{i}].parent.value] += through[i];
+  }
+  return through;
+}
+
+// Also how many frames there are, seen by samples.
+void count_unnamed(const Profile& profile, const std::vector<uint64_t>& through, Findings& findings) {
+  std::vector<uint64_t> by_frame(profile.frames.size());
+  for (uint32_t i = 1; i < through.size(); ++i) by_frame[profile.stacks[StackId{i}].frame.value] += through[i];
+  for (uint32_t i = 1; i < by_frame.size(); ++i) {
+    findings.frames += by_frame[i];
+    if (profile.functions[profile.frames[FrameId{i}].function].named) findings.named += by_frame[i];
+    ByModule* const modules = by_frame[i] == 0 ? nullptr : unnamed_of(profile, FrameId{i}, findings);
+    if (modules != nullptr) (*modules)[place_of(profile, FrameId{i})] += by_frame[i];
   }
 }
 
-Findings examine(const Profile& profile, Verdict& verdict) {
+Findings examine_recorded(const Profile& profile, Verdict& verdict) {
   const auto stacks = examine_stacks(profile);
   Findings findings;
   for (size_t i = 0; i < profile.samples.size(); ++i) {
@@ -186,8 +193,6 @@ Findings examine(const Profile& profile, Verdict& verdict) {
     const StackFacts& facts = stacks[profile.samples.stack[i].value];
     const uint64_t count = profile.samples.count[i];
     verdict.samples += count;
-    findings.frames += facts.frames * count;
-    findings.named += facts.named * count;
     if (is_rooted(profile, facts, i)) {
       findings.rooted += count;
     } else if (end == TEPHRA_WALK_OUTERMOST) {
@@ -207,8 +212,38 @@ Findings examine(const Profile& profile, Verdict& verdict) {
       if (facts.innermost_undescribed) findings.guessed_in[place_of(profile, facts.innermost_undescribed)] += count;
     }
   }
-  count_unnamed(profile, findings);
+  count_unnamed(profile, samples_through(profile), findings);
   return findings;
+}
+
+// Whether a row is the first that shows where an imported stack begins: at an entry of a program or thread. Where names
+// are all there is the second frame counts too, since the first often is the thread's name.
+bool shows_root(const Profile& profile, const model::Stack& row) {
+  const auto is_entry = [&](FrameId frame) { return model::is_entry_name(profile.function_name(frame)); };
+  const model::Stack& caller = profile.stacks[row.parent];
+  const FrameId outermost = row.parent ? caller.frame : row.frame;
+  if (caller.parent) return false;
+  if (profile.code_kind(outermost) != model::CodeKind::kImported) {
+    return !row.parent && !profile.in_kernel(outermost) && (profile.frames[outermost].facts & model::kOutermost);
+  }
+  return is_entry(row.frame) && (!row.parent || !is_entry(caller.frame));
+}
+
+// What others recorded may be of any size and has nothing to tell of how stacks were taken: sums alone are needed.
+Findings examine_imported(const Profile& profile, Verdict& verdict) {
+  Findings findings;
+  const std::vector<uint64_t> through = samples_through(profile);
+  verdict.samples = model::totals(profile).count;
+  for (uint32_t i = 1; i < through.size(); ++i) {
+    const model::Stack& row = profile.stacks[StackId{i}];
+    if (!profile.stacks[row.parent].parent && shows_root(profile, row)) findings.rooted += through[i];
+  }
+  count_unnamed(profile, through, findings);
+  return findings;
+}
+
+Findings examine(const Profile& profile, Verdict& verdict) {
+  return verdict.engine == "imported" ? examine_imported(profile, verdict) : examine_recorded(profile, verdict);
 }
 
 bool takes_stacks(std::string_view engine) { return engine != "none" && engine != "imported"; }

@@ -9,6 +9,7 @@
 #include "cli/output_path.h"
 #include "formats/format.h"
 #include "model/merge.h"
+#include "symbols/program_file.h"
 
 namespace tephra::cli {
 namespace {
@@ -52,7 +53,8 @@ base::Result<int> convert(std::span<const std::string> arguments) {
   auto parser = make_parser("convert", "Read profiles of any format, join them, and write them in another.",
                             "  tephra convert perf.data -o profile.pb.gz\n"
                             "  tephra convert --to folded heap.pb.gz > heap.folded\n"
-                            "  tephra convert monday.pb.gz tuesday.pb.gz -o both.pb.gz\n");
+                            "  tephra convert monday.pb.gz tuesday.pb.gz -o both.pb.gz\n"
+                            "  tephra convert ./server server.prof -o server.pb.gz\n");
   InputOptions input;
   input.declare(*parser);
   parser->remove_option(parser->get_option("--input"));
@@ -60,7 +62,9 @@ base::Result<int> convert(std::span<const std::string> arguments) {
   std::string output = "-";
   std::string to;
   bool list = false;
-  parser->add_option("-i,--input,inputs", paths, "the profiles to read; - is standard input (default: perf.data)")
+  parser
+      ->add_option("-i,--input,inputs", paths,
+                   "the profiles to read; - is standard input (default: perf.data). A program before them is what ran")
       ->type_name("FILE…");
   parser->add_option("-o,--output", output, "where to write; - is standard output")->type_name("FILE");
   parser->add_option("--to", to, "the format to write (default: as the name of the output ends)")->type_name("FORMAT");
@@ -75,6 +79,10 @@ base::Result<int> convert(std::span<const std::string> arguments) {
     return kExitDone;
   }
   TEPHRA_TRY(const formats::Format* format, output_format(to, output));
+  if (paths.size() > 1 && symbols::is_elf_file(paths[0])) {
+    input.program = paths[0];
+    paths.erase(paths.begin());
+  }
   if (paths.empty()) paths.push_back("perf.data");
   std::vector<model::Profile> profiles;
   input.build.keep_every_sample = format->single_samples;

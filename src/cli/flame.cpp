@@ -131,6 +131,7 @@ base::Result<int> flame(std::span<const std::string> arguments) {
   views::FlameSvgOptions view;
   auto parser = make_parser("flame", kSummary, kExamples);
   input.declare(*parser);
+  input.declare_program(*parser);
   declare_meaning(*parser, words);
   declare_looks(*parser, words, view);
   TEPHRA_TRY(const bool go_on, parse(*parser, arguments));

@@ -14,6 +14,7 @@ base::Result<int> fold(std::span<const std::string> arguments) {
                             "  tephra fold --all --tid -i perf.data -o stacks.folded\n");
   InputOptions input;
   input.declare(*parser);
+  input.declare_program(*parser);
   parser->remove_option(parser->get_option("--pid"));
   parser->remove_option(parser->get_option("--tid"));
   // What is folded is data for other tools, which know the idle task themselves.

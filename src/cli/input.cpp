@@ -8,6 +8,7 @@
 #include <cmath>
 #include <cstdio>
 #include <optional>
+#include <utility>
 
 #include "base/file.h"
 #include "cli/command.h"
@@ -18,6 +19,7 @@
 #include "formats/input_file.h"
 #include "formats/jit_files.h"
 #include "symbols/file_finder.h"
+#include "symbols/program_file.h"
 #include "unwind/offline_unwinder.h"
 #include "views/printable.h"
 
@@ -167,6 +169,17 @@ void InputOptions::declare(CLI::App& parser) {
   parser.add_flag("-v,--verbose", verbose, "print the verdict in full");
 }
 
+void InputOptions::declare_program(CLI::App& parser) {
+  parser.add_option("profile", behind_, "the profile, where what ran is named before it")->type_name("FILE");
+  parser.final_callback([this] {
+    if (behind_.empty()) return;
+    if (!symbols::is_elf_file(path)) {
+      throw CLI::ValidationError("one profile is read, and before it a program may be named; not a program: " + path);
+    }
+    program = std::exchange(path, behind_);
+  });
+}
+
 struct StackUnwinding::Parts {
   explicit Parts(std::shared_ptr<symbols::FileFinder> finder)
       : files(finder ? std::move(finder) : std::make_shared<symbols::FileFinder>()) {}
@@ -237,6 +250,9 @@ base::Result<Input> load(const InputOptions& options, bool pick_event) {
   build.done_with = [&](base::Bytes part) { content.forget(part); };
   build.will_read = [&](base::Bytes part) { content.fetch(part); };
   TEPHRA_TRY(auto profile, formats::read_profile(content.bytes(), options.path, build));
+  if (!options.program.empty()) {
+    TEPHRA_TRY(profile, symbols::with_program(std::move(profile), options.program));
+  }
   if (model::totals(profile).count == 0) {
     return redaction ? no_samples(options, profile, *redaction) : no_samples(options, profile);
   }
@@ -252,6 +268,9 @@ base::Result<Input> load(const InputOptions& options, bool pick_event) {
       TEPHRA_TRY(profile, formats::filtered(std::move(profile), build.filter));
     } else {
       TEPHRA_TRY(profile, formats::read_profile(content.bytes(), options.path, build));
+      if (!options.program.empty()) {
+        TEPHRA_TRY(profile, symbols::with_program(std::move(profile), options.program));
+      }
     }
   }
   Input input{is_named(profile) ? std::move(profile) : symbols::symbolize(profile, options.symbols), {}, {}};

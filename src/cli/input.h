@@ -18,7 +18,8 @@ namespace tephra::cli {
 // The options every command that reads a profile has: where it is, which samples to take, how to name frames, and what
 // to say about quality.
 struct InputOptions {
-  std::string path;  // "-" is standard input; default "perf.data"
+  std::string path;     // "-" is standard input; default "perf.data"
+  std::string program;  // the ELF file that ran, where it was named before the profile, as pprof's users do
   stream::BuildOptions build;
   symbols::Options symbols;
   std::string event;        // --event-filter; empty: the first event that has samples
@@ -34,6 +35,11 @@ struct InputOptions {
   // Declares -i/FILE, --no-inline, --no-demangle, --full-names, --pid, --tid, --comm, --cpu, --time, --event-filter,
   // --idle, --own, --stitch-lbr, --redact, --strict, -q, -v.
   void declare(CLI::App& parser);
+  // Also PROGRAM PROFILE in the place of FILE.
+  void declare_program(CLI::App& parser);
+
+ private:
+  std::string behind_;  // the word behind the first
 };
 
 // Declares --no-inline, --no-demangle, --full-names, and where names are found (cli/source_options.h).

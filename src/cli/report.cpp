@@ -39,6 +39,7 @@ base::Status for_each_word(std::string_view list, Take take) {
 
 void declare(CLI::App& parser, ReportArguments& arguments) {
   arguments.input.declare(parser);
+  arguments.input.declare_program(parser);
   parser.add_option("-s,--sort", arguments.sort, "rows by comm, pid, tid, cpu, event, dso, symbol, srcline")
       ->type_name("KEY,…");
   parser.add_flag("--children,!--no-children", arguments.report.children,

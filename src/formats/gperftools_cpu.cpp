@@ -8,6 +8,7 @@
 #include <unordered_map>
 
 #include "base/names.h"
+#include "formats/java_profile.h"
 #include "formats/legacy_profile.h"
 
 namespace tephra::formats {
@@ -43,20 +44,21 @@ class Words {
 struct Opened {
   Words words;  // behind the header
   uint64_t period_us = 0;
+  bool java = false;  // places that are explained by the text behind, not addresses
 };
 
-// The header: 0, 3 (words that follow), 0 (the format's version), the period in microseconds, 0.
+// The header: 0, 3 (words that follow), 0 (or 1: of Java), the period in microseconds, 0.
 std::optional<Opened> open_as(Bytes bytes, size_t width, std::endian order) {
   Words words(bytes, width, order);
   if (words.left() < 5) return std::nullopt;
   const bool begins = words.next() == 0;
   const bool has_three = words.next() == 3;
-  const bool version_0 = words.next() == 0;
+  const uint64_t kind = words.next();
   const uint64_t period = words.next();
   const bool padding = words.next() == 0;
   constexpr uint64_t kLongestPeriod = 1'000'000'000;  // keeps products of it in range
-  if (!begins || !has_three || !version_0 || !padding || period == 0 || period > kLongestPeriod) return std::nullopt;
-  return Opened{words, period};
+  if (!begins || !has_three || kind > 1 || !padding || period == 0 || period > kLongestPeriod) return std::nullopt;
+  return Opened{words, period, kind == 1};
 }
 
 std::optional<Opened> open_words(Bytes bytes) {
@@ -151,19 +153,24 @@ base::Result<model::Profile> read(Bytes bytes) {
   const auto opened = open_words(bytes);
   if (!opened) return base::failed("cannot read", "", "it is no CPU profile of gperftools");
   Records records = read_records(opened->words);
-  const std::vector<MappedRange> ranges = read_memory_map(base::as_text(records.rest));
+  std::vector<MappedRange> ranges;
+  if (!opened->java) ranges = read_memory_map(base::as_text(records.rest));
   LegacyProfile profile("gperftools-cpu");
   const uint64_t period_ns = opened->period_us * 1000;
   profile.add_event("cpu", "ns", "samples");
   profile.facts().period = {"cpu", "ns", static_cast<int64_t>(period_ns)};
   profile.facts().drop_frames = kProfilerFrames;
-  drop_handler_frames(records.rows, ranges, profile.facts());
+  if (opened->java) {
+    add_java_names(base::as_text(records.rest), profile);
+  } else {
+    drop_handler_frames(records.rows, ranges, profile.facts());
+  }
   for (Record& row : records.rows) {
     if (row.count > INT64_MAX / period_ns) {
       return base::failed("cannot read", "", fmt::format("it counts a stack {} times", row.count));
     }
-    drop_repeated_leaf(row);
-    profile.add_sample(row.addresses, LegacyProfile::Leaf::kInstruction,
+    if (!opened->java) drop_repeated_leaf(row);
+    profile.add_sample(row.addresses, opened->java ? LegacyProfile::Leaf::kPlaces : LegacyProfile::Leaf::kInstruction,
                        std::vector<LegacyProfile::Amount>{{row.count, row.count * period_ns}});
   }
   if (records.cut) ++profile.quality()[model::Reason::file_truncated];

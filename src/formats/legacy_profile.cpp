@@ -53,13 +53,16 @@ class LegacyProfile::Places {
 
   // Some writers leave out the first of several ranges of a file: where an address lies there, it was mapped as well.
   void add_missing_beginnings(std::span<const uint64_t> addresses) {
-    constexpr size_t kMostRanges = 4096;  // one by one, as no real process has more
+    constexpr size_t kMostRanges = 1024;  // one by one: real processes have some hundreds
     if (ranges_.size() > kMostRanges) return;
     std::vector<MappedRange*> later;
     for (MappedRange& range : ranges_) {
       if (range.offset != 0) later.push_back(&range);
     }
-    for (const uint64_t address : addresses) {
+    std::vector<uint64_t> distinct(addresses.begin(), addresses.end());
+    std::ranges::sort(distinct);
+    distinct.erase(std::unique(distinct.begin(), distinct.end()), distinct.end());
+    for (const uint64_t address : distinct) {
       if (later.empty()) return;
       if (find(address) != nullptr) continue;
       const auto found = std::ranges::find_if(later, [&](const MappedRange* range) {
@@ -111,7 +114,7 @@ void LegacyProfile::add_name(uint64_t address, std::string_view function, std::s
   const bool repeated = std::ranges::any_of(known, [&](const Name& each) {
     return each.function == name.function && each.file == name.file && each.line == name.line;
   });
-  constexpr size_t kMostInlined = 64;
+  constexpr size_t kMostInlined = 16;
   if (!repeated && known.size() < kMostInlined) known.push_back(name);
 }
 
@@ -165,7 +168,7 @@ model::StackId LegacyProfile::stack_of(const Places& places, const Sample& sampl
   model::StackId stack;
   for (size_t left = sample.address_count; left > 0; --left) {
     const uint64_t address = addresses_[sample.first_address + left - 1];
-    const bool returns = left > 1 || sample.leaf == Leaf::kCall;
+    const bool returns = sample.leaf == Leaf::kCall || (left > 1 && sample.leaf == Leaf::kInstruction);
     const auto kind = returns ? model::AddressKind::kReturn : model::AddressKind::kInstruction;
     auto& known = frames_[returns ? 1 : 0][address];
     if (known.empty()) known = frames_at(places, address, kind);

@@ -22,8 +22,9 @@ class LegacyProfile {
  public:
   explicit LegacyProfile(std::string_view format);
 
-  // What a stack's first address is; the others are return addresses.
-  enum class Leaf { kInstruction, kCall };
+  // What a stack's first address is; the others are return addresses. kPlaces: none is an address, but a number that
+  // the file explains.
+  enum class Leaf { kInstruction, kCall, kPlaces };
   struct Amount {
     uint64_t count = 0;
     uint64_t value = 0;

@@ -34,6 +34,11 @@ class Reader {
   }
 
   model::Profile read() && {
+    // Each use of a location is a byte at least. What is not used of the room costs nothing.
+    size_t uses = 0;
+    for (const protozero::data_view& sample : tables_.samples) uses += sample.size();
+    sequences_.frames.reserve(std::min(uses, most_frames_));
+    sequences_.ends.reserve(tables_.samples.size());
     for (const protozero::data_view& sample : tables_.samples) add_sample(Message<SampleField>(sample));
     model::Profile profile = std::move(assembler_).finish();
     // Until here rows named the sequence of their frames.

@@ -1,6 +1,8 @@
 #include <gtest/gtest.h>
 
 #include <map>
+#include <set>
+#include <tuple>
 
 #include "base/unpack.h"
 #include "formats/fixtures_for_tests.h"
@@ -72,16 +74,16 @@ std::map<std::string, uint64_t> sums(const model::Profile& profile) {
   return sums;
 }
 
-// Rows of one sample follow each other, with rising events.
+// As pprof counts: samples that agree in everything are one, and those of nothing are none.
 size_t sample_count(const model::Profile& profile) {
-  size_t count = 0;
+  std::set<std::tuple<model::StackId, model::ThreadId, model::LabelSetId>> distinct;
   const model::Samples& samples = profile.samples;
   for (size_t row = 0; row < samples.size(); ++row) {
-    const bool goes_on =
-        row > 0 && samples.event[row] > samples.event[row - 1] && samples.stack[row] == samples.stack[row - 1];
-    if (!goes_on) ++count;
+    if (samples.count[row] == 0 && samples.value[row] == 0) continue;
+    distinct.emplace(samples.stack[row], samples.thread[row],
+                     samples.labels.empty() ? model::LabelSetId{} : samples.labels[row]);
   }
-  return count;
+  return distinct.size();
 }
 
 class PprofFixturesTest : public testing::TestWithParam<Case> {};

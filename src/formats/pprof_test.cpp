@@ -206,6 +206,17 @@ TEST(PprofTest, NamesThatStandInAreWrittenWhereThereIsNoAddress) {
   EXPECT_EQ(profile.function_name(model::FrameId{1}), "[unknown]");
 }
 
+TEST(PprofTest, SumsThatDoNotFitAreRefused) {
+  model::ProfileAssembler assembler;
+  const auto event = assembler.event({assembler.string("cpu"), assembler.string("ns"), {}, false});
+  for (int i = 0; i < 2; ++i) {
+    assembler.sample({.stack = {}, .event = event, .thread = assembler.thread({}), .count = 1, .value = INT64_MAX});
+  }
+  const auto written = write_pprof(std::move(assembler).finish());
+  ASSERT_FALSE(written.ok());
+  EXPECT_EQ(written.error().why, "a sum is larger than pprof's numbers can be");
+}
+
 TEST(PprofTest, GeneratedFunctionsAreNoMappings) {
   model::ProfileAssembler assembler;
   const auto name = assembler.string("Jit::run");

@@ -65,9 +65,10 @@ class Writer {
   explicit Writer(const Profile& profile)
       : profile_(profile), message_(bytes_), texts_(profile.strings), single_ids_(profile.frames.size()) {}
 
-  std::string write() && {
+  base::Result<std::string> write() && {
     add_types();
     add_samples();
+    if (overflows_) return base::failed("cannot write", "", "a sum is larger than pprof's numbers can be");
     add_mappings();
     for (size_t i = 0; i < locations_.size(); ++i) add_location(i + 1, locations_[i]);
     for (size_t i = 0; i < functions_.size(); ++i) add_function(i + 1, functions_[i]);
@@ -175,12 +176,16 @@ class Writer {
       for (; end < keys.size() && keys[end].same_sample(keys[begin]); ++end) {
         const uint32_t row = keys[end].row;
         const Places places = places_[samples.event[row].value];
-        if (places.count >= 0) values[static_cast<size_t>(places.count)] += static_cast<int64_t>(samples.count[row]);
-        if (places.value >= 0) values[static_cast<size_t>(places.value)] += static_cast<int64_t>(samples.value[row]);
+        if (places.count >= 0) add(samples.count[row], values[static_cast<size_t>(places.count)]);
+        if (places.value >= 0) add(samples.value[row], values[static_cast<size_t>(places.value)]);
       }
       add_sample(keys[begin].row, values);
       begin = end;
     }
+  }
+
+  void add(uint64_t number, int64_t& sum) {
+    overflows_ = overflows_ || number > INT64_MAX || __builtin_add_overflow(sum, static_cast<int64_t>(number), &sum);
   }
 
   void add_sample(uint32_t row, const std::vector<int64_t>& values) {
@@ -299,6 +304,8 @@ class Writer {
         bases_[i] = free;
         add_mapping(id, {free, free + size}, uses[i]);
         free += size + 0x1000;
+      } else if (uses[i].highest == 0) {
+        add_mapping(id, {}, uses[i]);  // names alone
       } else {
         add_mapping(id, {uses[i].lowest & ~uint64_t{0xfff}, (uses[i].highest | 0xfff) + 1}, uses[i]);
       }
@@ -407,6 +414,7 @@ class Writer {
   Texts texts_;
   std::deque<std::string> own_texts_;
   int types_ = 0;
+  bool overflows_ = false;
   std::string_view last_type_;
   std::vector<Places> places_;  // by event
   std::vector<Location> locations_;
@@ -423,7 +431,7 @@ class Writer {
 }  // namespace
 
 base::Result<std::string> write_pprof(const Profile& profile) {
-  const std::string message = Writer(profile).write();
+  TEPHRA_TRY(const std::string message, Writer(profile).write());
   return base::gzip(base::as_bytes(message));
 }
 

@@ -12,6 +12,7 @@
 #include "formats/go_count.h"
 #include "formats/gperftools_cpu.h"
 #include "formats/heap_dump.h"
+#include "formats/java_profile.h"
 #include "formats/jemalloc_heap.h"
 #include "formats/perf_data.h"
 #include "formats/pprof.h"
@@ -31,6 +32,7 @@ std::span<const Format* const> formats() {
       &kChromeTrace,  //
       &kJemallocHeap,  //
       &kHeapDump,  //
+      &kJavaProfile,  //
       &kContentionz,  //
       &kThreadz,  //
       &kGoCount,  //

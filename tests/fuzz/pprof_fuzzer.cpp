@@ -1,0 +1,26 @@
+#include <cstdint>
+#include <span>
+
+#include "base/unpack.h"
+#include "formats/pprof.h"
+#include "formats/pprof_writer.h"
+
+// Any bytes are read or refused, and what is written of them is read again with the same sums.
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  using namespace tephra;
+  const auto bytes = std::as_bytes(std::span(data, size));
+  (void)formats::kPprof.refusal(bytes);
+  const auto profile = formats::kPprof.read(bytes);
+  if (!profile.ok()) return 0;
+  const auto written = formats::write_pprof(*profile);
+  if (!written.ok()) return 0;
+  const auto unpacked = base::unpack(base::as_bytes(*written), size_t{1} << 30);
+  if (!unpacked.ok()) __builtin_trap();
+  const auto again = formats::kPprof.read(base::as_bytes(*unpacked));
+  if (!again.ok() || again->events.size() != profile->events.size()) __builtin_trap();
+  for (uint32_t i = 0; i < profile->events.size(); ++i) {
+    const model::EventId event{i};
+    if (model::totals(*again, event).value != model::totals(*profile, event).value) __builtin_trap();
+  }
+  return 0;
+}
