@@ -3,17 +3,22 @@
 #include <algorithm>
 #include <array>
 
+#include "formats/bcc_stacks.h"
+#include "formats/bpftrace.h"
 #include "formats/filtered_profile.h"
 #include "formats/folded.h"
 #include "formats/format.h"
+#include "formats/jit_notes.h"
 #include "formats/perf_data.h"
+#include "formats/perf_script.h"
 #include "formats/pprof.h"
 
 namespace tephra::formats {
 
 // One line a format; the order is that of trying.
 std::span<const Format* const> formats() {
-  static constexpr std::array<const Format*, 3> kFormats{&kPerfData, &kPprof, &kFolded};
+  static constexpr std::array<const Format*, 8> kFormats{&kPerfData,  &kJitdump, &kPprof,   &kPerfScript, &kBpftrace,
+                                                        &kBccStacks, &kPerfMap, &kFolded};
   return kFormats;
 }
 
