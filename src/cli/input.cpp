@@ -241,9 +241,8 @@ bool is_named(const model::Profile& profile) {
 }
 
 // Reads what `options` ask for, of one event where `pick_event`, and leaves the verdict open.
-base::Result<Input> load(const InputOptions& options, bool pick_event) {
+base::Result<Input> load(const InputOptions& options, const formats::InputFile& content, bool pick_event) {
   TEPHRA_TRY(const auto redaction, redaction_of(options));
-  TEPHRA_TRY(const auto content, formats::InputFile::open(options.path));
   TEPHRA_TRY(stream::BuildOptions build, build_options(options));
   StackUnwinding unwinding(options.symbols);
   unwinding.serve(build);
@@ -284,12 +283,22 @@ base::Result<Input> load(const InputOptions& options, bool pick_event) {
 }  // namespace
 
 base::Result<model::Profile> load_all_events(const InputOptions& options) {
-  TEPHRA_TRY(Input input, load(options, false));
+  TEPHRA_TRY(const auto content, formats::InputFile::open(options.path));
+  return load_all_events(options, content);
+}
+
+base::Result<model::Profile> load_all_events(const InputOptions& options, const formats::InputFile& content) {
+  TEPHRA_TRY(Input input, load(options, content, false));
   return std::move(input.profile);
 }
 
 base::Result<Input> load(const InputOptions& options) {
-  TEPHRA_TRY(Input input, load(options, true));
+  TEPHRA_TRY(const auto content, formats::InputFile::open(options.path));
+  return load(options, content);
+}
+
+base::Result<Input> load(const InputOptions& options, const formats::InputFile& content) {
+  TEPHRA_TRY(Input input, load(options, content, true));
   input.verdict = analysis::judge(input.profile);
   return input;
 }

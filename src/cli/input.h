@@ -8,6 +8,7 @@
 
 #include "analysis/verdict.h"
 #include "base/result.h"
+#include "formats/input_file.h"
 #include "model/profile.h"
 #include "model/redaction.h"
 #include "stream/profile_builder.h"
@@ -79,9 +80,12 @@ base::Result<stream::BuildOptions> build_options(const InputOptions& options);
 
 // Opens, reads and symbolizes, with all events. A recording without samples is an error that says so.
 base::Result<model::Profile> load_all_events(const InputOptions& options);
+// The same of a file that is open: standard input can be read once.
+base::Result<model::Profile> load_all_events(const InputOptions& options, const formats::InputFile& content);
 
 // Opens, reads, selects the event and symbolizes. A recording without samples is an error that says so.
 base::Result<Input> load(const InputOptions& options);
+base::Result<Input> load(const InputOptions& options, const formats::InputFile& content);
 
 // Whether the command's own output already holds the verdict's line.
 enum class VerdictShown { kNo, kYes };

@@ -10,6 +10,7 @@
 #include "cli/input.h"
 #include "formats/format.h"
 #include "formats/input_file.h"
+#include "formats/perf_script.h"
 #include "model/profile_assembler.h"
 #include "stream/tracepoint_format.h"
 #include "views/script_text.h"
@@ -51,16 +52,21 @@ void declare(CLI::App& parser, ScriptArguments& arguments) {
   parser.add_flag("--header", arguments.header, "begin with comment lines about the recording");
 }
 
-base::Result<stream::Recording> open_recording(base::Bytes bytes, const std::string& path) {
-  TEPHRA_TRY(const formats::Format* format, formats::recognise(bytes, path));
-  if (format->open == nullptr) {
-    return base::failed("cannot print the samples of", path,
-                        "files of format " + std::string(format->name) + " hold no single samples",
-                        "Give it a recording such as perf.data.");
-  }
-  auto recording = format->open(bytes);
-  if (!recording) recording.error().on = path;
-  return recording;
+// Profiles of other formats have no records to print fields of: their text is that of `convert --to perf-script`.
+base::Result<int> print_profile(const ScriptArguments& arguments, const formats::InputFile& content) {
+  const auto refuse = [](const char* option) {
+    return base::usage_error("only recordings have what this option asks for", option, "", "Leave it out.");
+  };
+  if (!arguments.fields.empty()) return refuse("--fields");
+  if (arguments.hide_call_graph) return refuse("--hide-call-graph");
+  if (arguments.script.relative_time) return refuse("--reltime");
+  TEPHRA_TRY(model::Profile profile, load_all_events(arguments.input, content));
+  const analysis::Verdict verdict = analysis::judge(profile);
+  profile.facts.comments.clear();
+  if (arguments.header) profile.facts.comments.push_back(analysis::one_line(verdict));
+  TEPHRA_TRY(const std::string text, formats::write_perf_script(profile));
+  TEPHRA_CHECK_OK(base::write_all(STDOUT_FILENO, base::as_bytes(text), "standard output"));
+  return conclude(arguments.input, verdict);
 }
 
 // Writes to standard output until that fails, and keeps the error.
@@ -155,7 +161,14 @@ base::Result<int> script(std::span<const std::string> words) {
   if (!go_on) return kExitDone;
   arguments.script.call_chains = !arguments.hide_call_graph;
   TEPHRA_TRY(const auto content, formats::InputFile::open(arguments.input.path));
-  TEPHRA_TRY(auto recording, open_recording(content.bytes(), arguments.input.path));
+  TEPHRA_TRY(const formats::Format* format, formats::recognise(content.bytes(), arguments.input.path));
+  if (format->open == nullptr) return print_profile(arguments, content);
+  auto recording_or_error = format->open(content.bytes());
+  if (!recording_or_error) {
+    recording_or_error.error().on = arguments.input.path;
+    return std::move(recording_or_error).error();
+  }
+  stream::Recording& recording = *recording_or_error;
   TEPHRA_TRY(arguments.redaction, redaction_of(arguments.input));
   if (arguments.redaction) {
     redact(recording, *arguments.redaction);

@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "formats/folded_lines.h"
+#include "formats/plain_text.h"
 #include "model/profile_assembler.h"
 
 namespace tephra::formats {
@@ -22,7 +23,10 @@ constexpr std::string_view kInlinedMark = "_[i]";
 constexpr std::string_view kUnknown = "[unknown]";
 constexpr std::string_view kNoStack = "[no stack]";  // a line cannot begin with its number
 constexpr size_t kSniffedLines = 10;
-constexpr size_t kSniffedBytes = 64 << 10;
+
+// What difffolded.pl and its like write: two numbers a line, of the time before and of the time after.
+constexpr std::string_view kBefore = "before";
+constexpr std::string_view kAfter = "after";
 
 struct Line {
   std::string_view stack;
@@ -57,24 +61,35 @@ std::optional<Line> parse_line(std::string_view line) {
   return parsed;
 }
 
-// Takes the next line off `text`.
-std::string_view next_line(std::string_view& text) {
-  const size_t end = text.find('\n');
-  const std::string_view line = text.substr(0, end);
-  text = end == std::string_view::npos ? std::string_view{} : text.substr(end + 1);
-  return line;
+bool is_stack_line(std::string_view line) { return !without_end(line).empty() && !line.starts_with('#'); }
+
+// Whether each line that is a stack has two numbers; a name that ends in one is no rule.
+bool is_differential(std::string_view text) {
+  bool any = false;
+  while (!text.empty()) {
+    const std::string_view line = take_line(text);
+    const auto after = is_stack_line(line) ? parse_line(line) : std::nullopt;
+    if (!after) continue;
+    const size_t space = after->stack.rfind(' ');
+    const bool digits = space != std::string_view::npos && space + 1 < after->stack.size() &&
+                        after->stack.find_first_not_of("0123456789.", space + 1) == std::string_view::npos;
+    if (!digits || !parse_line(after->stack)) return false;
+    any = true;
+  }
+  return any;
 }
 
 // Most lines of the beginning must be stacks, and one of them must count something: /proc/PID/maps has lines that end
 // in 0. Single bad lines are counted when the file is read.
 std::string refusal(Bytes bytes) {
-  std::string_view text = base::as_text(bytes);
-  if (text.substr(0, kSniffedBytes).find('\0') != std::string_view::npos) return "it is not text";
+  const PlainText plain(beginning(bytes));
+  std::string_view text = plain.text();
+  if (text.find('\0') != std::string_view::npos) return "it is not text";
   size_t good = 0;
   size_t bad = 0;
   uint64_t counted = 0;
   for (size_t i = 0; i < kSniffedLines && !text.empty(); ++i) {
-    const std::string_view line = next_line(text);
+    const std::string_view line = take_line(text);
     if (without_end(line).empty() || line.starts_with('#')) continue;
     const auto parsed = parse_line(line);
     const bool indented = line.starts_with(' ') || line.starts_with('\t');
@@ -88,21 +103,26 @@ std::string refusal(Bytes bytes) {
 class Reader {
  public:
   base::Result<model::Profile> read(std::string_view text) {
-    event_ = assembler_.event({assembler_.string("samples"), assembler_.string("samples")});
     thread_ = assembler_.thread({});
     mapping_ = assembler_.mapping({.kind = CodeKind::kImported});
+    const bool differential = is_differential(text);
+    const auto event = [this](std::string_view name) {
+      return assembler_.event({assembler_.string(name), assembler_.string("samples")});
+    };
+    const model::EventId first = event(differential ? kBefore : "samples");
+    const model::EventId second = differential ? event(kAfter) : first;
     while (!text.empty()) {
-      const std::string_view line = next_line(text);
-      if (without_end(line).empty() || line.starts_with('#')) continue;
-      if (const auto parsed = parse_line(line)) {
-        if (parsed->fraction) ++assembler_.quality()[Reason::fractions_dropped];
-        assembler_.sample({.stack = stack(parsed->stack),
-                           .event = event_,
-                           .thread = thread_,
-                           .count = parsed->count,
-                           .value = parsed->count});
-      } else {
+      const std::string_view line = take_line(text);
+      if (!is_stack_line(line)) continue;
+      const auto last = parse_line(line);
+      const auto before = last && differential ? parse_line(last->stack) : std::nullopt;
+      if (!last) {
         ++assembler_.quality()[Reason::malformed_records];
+      } else if (before) {
+        add(*before, before->stack, first);
+        add(*last, before->stack, second);
+      } else {
+        add(*last, last->stack, first);
       }
     }
     assembler_.facts().format = "folded";
@@ -111,6 +131,12 @@ class Reader {
   }
 
  private:
+  void add(const Line& line, std::string_view text, model::EventId event) {
+    if (line.fraction) ++assembler_.quality()[Reason::fractions_dropped];
+    assembler_.sample(
+        {.stack = stack(text), .event = event, .thread = thread_, .count = line.count, .value = line.count});
+  }
+
   model::StackId stack(std::string_view text) {
     model::StackId stack;
     while (!text.empty()) {
@@ -131,12 +157,11 @@ class Reader {
   }
 
   model::ProfileAssembler assembler_;
-  model::EventId event_;
   model::ThreadId thread_;
   model::MappingId mapping_;
 };
 
-base::Result<model::Profile> read(Bytes bytes) { return Reader().read(base::as_text(bytes)); }
+base::Result<model::Profile> read(Bytes bytes) { return Reader().read(PlainText(bytes).text()); }
 
 // A frame's text must not contain what separates frames and lines. Most do not: looking comes first, in steps that a
 // processor takes many at a time.
@@ -161,27 +186,42 @@ std::string clean(std::string_view text, bool spaces_too = false) {
   return out;
 }
 
-// Or the line would be a comment.
+// Or the line would be a comment, or the file of another encoding.
 std::string as_first(std::string text) {
-  if (text.starts_with('#')) text[0] = '_';
+  const bool mark = text.starts_with("\xef\xbb\xbf") || text.starts_with("\xff\xfe") || text.starts_with("\xfe\xff");
+  if (text.starts_with('#') || mark) text[0] = '_';
   return text;
 }
 
 class Writer {
  public:
   Writer(const model::Profile& profile, const FoldedOptions& options)
-      : profile_(profile), options_(options), texts_of_frames_(profile.frames.size()) {}
+      : profile_(profile), options_(options), after_(event_after(profile)), texts_of_frames_(profile.frames.size()) {}
 
   std::string write() && {
     const auto& samples = profile_.samples;
     for (size_t i = 0; i < samples.size(); ++i) {
-      lines_.count(place_of(samples.thread[i], samples.stack[i]),
-                   options_.by_value ? samples.value[i] : samples.count[i]);
+      const uint64_t number = options_.by_value ? samples.value[i] : samples.count[i];
+      const bool is_after = after_ && samples.event[i] == *after_;
+      lines_.count(place_of(samples.thread[i], samples.stack[i]), is_after ? 0 : number, is_after ? number : 0);
     }
-    return lines_.text();
+    return lines_.text(after_ ? FoldedLines::Numbers::kTwo : FoldedLines::Numbers::kOne);
   }
 
  private:
+  // The second of a pair that was read from lines with two numbers.
+  static std::optional<model::EventId> event_after(const model::Profile& profile) {
+    std::optional<model::EventId> before;
+    std::optional<model::EventId> after;
+    model::for_each_id(profile.events, [&](model::EventId id) {
+      if (profile.text(profile.events[id].name) == kBefore) before = id;
+      if (profile.text(profile.events[id].name) == kAfter) after = id;
+    });
+    const bool pair = before && after && profile.facts.format == kFolded.name;
+    const auto& events = profile.samples.event;
+    return pair && std::find(events.begin(), events.end(), *before) != events.end() ? after : std::nullopt;
+  }
+
   FoldedLines::Place place_of(model::ThreadId thread, model::StackId stack) {
     const FoldedLines::Place root = root_of(thread);
     if (!stack && root == FoldedLines::kTop) return lines_.below(root, lines_.text_of(kNoStack));
@@ -216,12 +256,14 @@ class Writer {
   std::string first_text(const model::Thread& thread) const {
     std::string text = clean(profile_.text(thread.comm), true);
     if (options_.tid) {
-      text += "-" + std::to_string(thread.pid) + "/" + std::to_string(thread.tid);
+      text += "-" + id_text(thread.pid) + "/" + id_text(thread.tid);
     } else if (options_.pid) {
-      text += "-" + std::to_string(thread.pid);
+      text += "-" + id_text(thread.pid);
     }
     return text;
   }
+
+  static std::string id_text(int32_t id) { return id < 0 ? "?" : std::to_string(id); }
 
   FoldedLines::Text text_of(model::FrameId id, bool first) {
     if (first) return lines_.text_of(as_first(frame_text(id)));
@@ -242,6 +284,7 @@ class Writer {
 
   const model::Profile& profile_;
   const FoldedOptions& options_;
+  const std::optional<model::EventId> after_;
   FoldedLines lines_;
   std::vector<std::optional<FoldedLines::Text>> texts_of_frames_;
   std::unordered_map<uint32_t, FoldedLines::Place> roots_;  // by thread

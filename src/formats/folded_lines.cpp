@@ -22,8 +22,9 @@ FoldedLines::Place FoldedLines::below(Place parent, Text text) {
   return at->second;
 }
 
-void FoldedLines::count(Place place, uint64_t value) {
+void FoldedLines::count(Place place, uint64_t value, uint64_t second) {
   nodes_[place].value += value;
+  nodes_[place].second += second;
   nodes_[place].counted = true;
 }
 
@@ -66,12 +67,12 @@ size_t FoldedLines::longest_text() const {
   for (Place place = kTop + 1; place < nodes_.size(); ++place) {
     const Node& node = nodes_[place];
     lengths[place] = lengths[node.parent] + texts_[node.text].size() + 1;
-    if (node.counted) sum += lengths[place] + kLongestNumber + 1;
+    if (node.counted) sum += lengths[place] + 2 * (kLongestNumber + 1);
   }
   return sum;
 }
 
-std::string FoldedLines::text() const {
+std::string FoldedLines::text(Numbers numbers) const {
   const std::vector<Item> items = items_in_order();
   std::vector<size_t> first(nodes_.size() + 1);  // of the items below a place
   for (const Item& item : items) ++first[item.parent + 1];
@@ -95,7 +96,9 @@ std::string FoldedLines::text() const {
     const Node& node = nodes_[item.child];
     line += texts_[node.text];
     if (item.is_line) {
-      text.append(line).append(" ").append(std::to_string(node.value)).append("\n");
+      text.append(line).append(" ").append(std::to_string(node.value));
+      if (numbers == Numbers::kTwo) text.append(" ").append(std::to_string(node.second));
+      text += '\n';
     } else {
       line += ';';
       levels.push_back({first[item.child], first[item.child + 1], line.size()});

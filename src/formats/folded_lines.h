@@ -19,17 +19,19 @@ class FoldedLines {
   // `text` must contain no ';', and nothing below it.
   Text text_of(std::string_view text);
   Place below(Place parent, Text text);
-  // Adds to the line that ends at `place`, which is not kTop.
-  void count(Place place, uint64_t value);
+  // Adds to the numbers of the line that ends at `place`, which is not kTop.
+  void count(Place place, uint64_t value, uint64_t second = 0);
 
-  // One line a place that was counted, in the order of their bytes.
-  std::string text() const;
+  // One line a place that was counted, in the order of their bytes, with its first number or with both.
+  enum class Numbers { kOne, kTwo };
+  std::string text(Numbers numbers = Numbers::kOne) const;
 
  private:
   struct Node {
     Place parent;
     Text text;
     uint64_t value = 0;
+    uint64_t second = 0;
     bool counted = false;
     bool has_children = false;
   };

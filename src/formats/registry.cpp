@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 
+#include "formats/bcc_stacks.h"
+#include "formats/bpftrace.h"
 #include "formats/chrome.h"
 #include "formats/contentionz.h"
 #include "formats/filtered_profile.h"
@@ -14,7 +16,9 @@
 #include "formats/heap_dump.h"
 #include "formats/java_profile.h"
 #include "formats/jemalloc_heap.h"
+#include "formats/jit_notes.h"
 #include "formats/perf_data.h"
+#include "formats/perf_script.h"
 #include "formats/pprof.h"
 #include "formats/speedscope.h"
 #include "formats/threadz.h"
@@ -25,6 +29,7 @@ namespace tephra::formats {
 std::span<const Format* const> formats() {
   static constexpr std::array kFormats{
       &kPerfData,  //
+      &kJitdump,  //
       &kGperftoolsCpu,  //
       &kSpeedscope,  //
       &kFirefox,  //
@@ -37,6 +42,10 @@ std::span<const Format* const> formats() {
       &kThreadz,  //
       &kGoCount,  //
       &kPprof,  //
+      &kPerfScript,  //
+      &kBpftrace,  //
+      &kBccStacks,  //
+      &kPerfMap,  //
       &kFolded,
   };
   return kFormats;

@@ -5,12 +5,12 @@
 #include <utility>
 
 #include "base/names.h"
+#include "formats/script_modules.h"
 #include "views/printable.h"
 
 namespace tephra::views {
 namespace {
 
-using model::CodeKind;
 using model::FrameId;
 using model::StackId;
 
@@ -18,38 +18,6 @@ constexpr size_t kFlushSize = 1 << 20;
 constexpr uint32_t kFrameFields = kFieldIp | kFieldSym | kFieldSymoff | kFieldDso | kFieldSrcline;
 // A tab and the address; what follows is the same whatever address stands there.
 constexpr size_t kAddressWidth = 17;
-
-// "/lib/modules/…/nf-tables.ko.xz" is shown as [nf_tables].
-std::string kernel_module_name(std::string_view path) {
-  if (path.starts_with('[')) return std::string(path);
-  path = base::path_base_name(path);
-  std::string name(path.substr(0, path.find(".ko")));
-  std::replace(name.begin(), name.end(), '-', '_');
-  return "[" + name + "]";
-}
-
-bool is_generated_code(std::string_view path) {
-  return path.empty() || path == "//anon" || path.starts_with("/dev/zero") || path.starts_with("/anon_hugepage");
-}
-
-// The code object in perf's words, which scripts look for.
-std::string module_text(const model::Profile& profile, const model::Mapping& mapping) {
-  const auto path = profile.text(mapping.path);
-  switch (mapping.kind) {
-    case CodeKind::kKernel:
-      return "[kernel.kallsyms]";
-    case CodeKind::kKernelModule:
-      return kernel_module_name(path);
-    case CodeKind::kJit:
-      return fmt::format("/tmp/perf-{}.map", mapping.pid);
-    case CodeKind::kAnonymous:
-      if (is_generated_code(path)) return fmt::format("/tmp/perf-{}.map", mapping.pid);
-      break;
-    default:
-      break;
-  }
-  return path.empty() ? "[unknown]" : std::string(path);
-}
 
 }  // namespace
 
@@ -193,7 +161,7 @@ std::string ScriptWriter::make_frame_line(uint32_t fields, FrameId id) const {
   }
   if ((fields & kFieldDso) && !frame.inlined) {
     line += " (";
-    append_printable(line, module_text(profile_, profile_.mappings[frame.mapping]));
+    append_printable(line, formats::script_module(profile_, profile_.mappings[frame.mapping]));
     line += ')';
   }
   if ((fields & kFieldSrcline) && frame.file) {

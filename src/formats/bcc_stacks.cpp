@@ -1,0 +1,118 @@
+#include "formats/bcc_stacks.h"
+
+#include <charconv>
+#include <optional>
+#include <vector>
+
+#include "formats/plain_text.h"
+#include "formats/text_stacks.h"
+
+namespace tephra::formats {
+namespace {
+
+using base::Bytes;
+
+std::string_view trimmed(std::string_view text) {
+  while (!text.empty() && (text.front() == ' ' || text.front() == '\t')) text.remove_prefix(1);
+  while (!text.empty() && (text.back() == ' ' || text.back() == '\t')) text.remove_suffix(1);
+  return text;
+}
+
+bool is_indented(std::string_view line) { return line.starts_with(' ') || line.starts_with('\t'); }
+
+std::optional<uint64_t> number(std::string_view text) {
+  uint64_t value = 0;
+  const char* end = text.data() + text.size();
+  const auto [stop, error] = std::from_chars(text.data(), end, value);
+  if (text.empty() || error != std::errc{} || stop != end) return std::nullopt;
+  return value;
+}
+
+struct Task {
+  std::string_view comm;
+  int32_t pid = -1;
+};
+
+// "-                func_ab (13549)"
+std::optional<Task> task_of(std::string_view line) {
+  line = trimmed(line);
+  const size_t bracket = line.rfind(" (");
+  if (!line.starts_with("- ") || !line.ends_with(')') || bracket == std::string_view::npos || bracket < 2) {
+    return std::nullopt;
+  }
+  const auto pid = number(line.substr(bracket + 2, line.size() - bracket - 3));
+  if (!pid || *pid > INT32_MAX) return std::nullopt;
+  return Task{trimmed(line.substr(1, bracket - 1)), static_cast<int32_t>(*pid)};
+}
+
+// bcc parts kernel and user frames with this line.
+bool is_delimiter(std::string_view line) { return trimmed(line) == "--"; }
+
+class Reader {
+ public:
+  base::Result<model::Profile> read(std::string_view text) {
+    while (!text.empty()) add(take_line(text));
+    end_block();
+    return std::move(stacks_).finish("bcc");
+  }
+
+ private:
+  void add(std::string_view line) {
+    if (trimmed(line).empty()) return end_block();
+    // What the tool says of itself, and what a terminal leaves of Ctrl-C.
+    if (!is_indented(line)) return;
+    if (task_) {
+      const auto count = number(trimmed(line));
+      return count ? finish(*count) : stacks_.add_malformed();
+    }
+    task_ = task_of(line);
+    if (!task_ && !is_delimiter(line)) sample_.frames.push_back(TextStacks::parse_frame(trimmed(line)));
+  }
+
+  void finish(uint64_t count) {
+    sample_.comm = task_->comm;
+    sample_.pid = task_->pid;
+    sample_.event = "samples";
+    sample_.count = sample_.value = count;
+    stacks_.add(sample_);
+    sample_ = {};
+    task_.reset();
+  }
+
+  // Frames that no number followed.
+  void end_block() {
+    if (task_ || !sample_.frames.empty()) stacks_.add_malformed();
+    sample_ = {};
+    task_.reset();
+  }
+
+  TextStacks stacks_;
+  TextStacks::Sample sample_;
+  std::optional<Task> task_;
+};
+
+base::Result<model::Profile> read(Bytes bytes) { return Reader().read(PlainText(bytes).text()); }
+
+std::string refusal(Bytes bytes) {
+  const PlainText plain(beginning(bytes));
+  std::string_view text = plain.text();
+  if (text.find('\0') != std::string_view::npos) return "it is not text";
+  while (!text.empty()) {
+    const std::string_view line = take_line(text);
+    if (!is_indented(line) || !task_of(line)) continue;
+    if (number(trimmed(take_line(text)))) return {};
+  }
+  return "no line names a task and the next the number of its samples";
+}
+
+}  // namespace
+
+const Format kBccStacks{
+    .name = "bcc",
+    .summary = "stacks printed by profile, offcputime and others of bcc",
+    .endings = {},
+    .refusal = refusal,
+    .read = read,
+};
+
+}  // namespace tephra::formats

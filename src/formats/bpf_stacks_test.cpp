@@ -1,0 +1,93 @@
+#include <gtest/gtest.h>
+
+#include "formats/bcc_stacks.h"
+#include "formats/bpftrace.h"
+#include "formats/folded.h"
+
+namespace tephra::formats {
+namespace {
+
+using model::Reason;
+
+model::Profile read(const Format& format, std::string_view text) {
+  EXPECT_EQ(format.refusal(base::as_bytes(text)), "") << text;
+  auto profile = format.read(base::as_bytes(text));
+  EXPECT_TRUE(profile.ok());
+  return std::move(*profile);
+}
+
+TEST(Bpftrace, ReadsMapsOfStacks) {
+  const auto profile = read(kBpftrace,
+                            "Attaching 1 probe...\n\n\n"
+                            "@[\n    do_syscall_64+92\n    entry_SYSCALL_64_after_hwframe+110\n, bash]: 5\n"
+                            "@[\n    main+12\n    __libc_start_main+0x80\n, my app, 77]: 3\n"
+                            "@[\n, kthread]: 2\n"
+                            "@: 12\n");
+  EXPECT_EQ(write_folded(profile, {}),
+            "bash;entry_SYSCALL_64_after_hwframe;do_syscall_64 5\n"
+            "kthread 2\n"
+            "my_app;__libc_start_main;main 3\n");
+  EXPECT_EQ(profile.threads[profile.samples.thread[1]].pid, 77);
+  EXPECT_EQ(profile.quality[Reason::malformed_records], 0u);
+}
+
+TEST(Bpftrace, KernelCodeIsCalledByUserCode) {
+  const std::string_view kernel = "\n    do_it+1\n    entry_SYSCALL_64+2\n";
+  const std::string_view user = "\n    read+3\n    main+4\n";
+  const auto folded = [&](std::string_view first, std::string_view second) {
+    const std::string text = "@s[" + std::string(first) + ", " + std::string(second) + ", app]: 7\n";
+    return write_folded(read(kBpftrace, text), {});
+  };
+  EXPECT_EQ(folded(kernel, user), "app;main;read;entry_SYSCALL_64;do_it 7\n");
+  EXPECT_EQ(folded(user, kernel), "app;main;read;entry_SYSCALL_64;do_it 7\n");
+}
+
+TEST(Bpftrace, ReadsSumsAndCountsWhatItCannotRead) {
+  const auto profile = read(kBpftrace,
+                            "@ns[app, \n    f+1\n]: count 2, average 3, total 6\n"
+                            "@ns[\n    g+1\n, app]: \n[0, 1) 3 |@@@|\n"
+                            "@ns[\n    h+1\n");
+  ASSERT_EQ(profile.samples.size(), 1u);
+  EXPECT_EQ(profile.samples.count[0], 2u);
+  EXPECT_EQ(profile.samples.value[0], 6u);
+  EXPECT_EQ(profile.text(profile.events[profile.samples.event[0]].name), "ns");
+  EXPECT_EQ(profile.quality[Reason::malformed_records], 2u);
+}
+
+TEST(Bpftrace, RefusesWhatHoldsNoStacks) {
+  for (const std::string_view text : {"@[bash]: 5\n", "a;b 3\n", "@x: 4\n    f\n", ""}) {
+    EXPECT_NE(kBpftrace.refusal(base::as_bytes(text)), "") << text;
+  }
+}
+
+TEST(BccStacks, ReadsWhatProfilePrints) {
+  const auto profile = read(kBccStacks,
+                            "Sampling at 49 Hertz of all threads by user + kernel stack... Hit Ctrl-C to end.\n"
+                            "^C\n"
+                            "    ffffffff81189249 filemap_map_pages\n"
+                            "    ffffffff811bd3f5 handle_mm_fault\n"
+                            "    --\n"
+                            "    00007f31d76c3251 [unknown]\n"
+                            "    -                sign-file (8877)\n"
+                            "        1\n"
+                            "\n"
+                            "    func_ab\n"
+                            "    main\n"
+                            "    -                two words (13549)\n"
+                            "        5\n"
+                            "\n"
+                            "    cut\n");
+  EXPECT_EQ(write_folded(profile, {.pid = true}),
+            "sign-file-8877;[unknown];handle_mm_fault;filemap_map_pages 1\n"
+            "two_words-13549;main;func_ab 5\n");
+  EXPECT_EQ(profile.quality[Reason::malformed_records], 1u);
+}
+
+TEST(BccStacks, RefusesOtherText) {
+  for (const std::string_view text : {"", "    f\n    - x (1)\n", "a;b 3\n", "    f\n    3\n"}) {
+    EXPECT_NE(kBccStacks.refusal(base::as_bytes(text)), "") << text;
+  }
+}
+
+}  // namespace
+}  // namespace tephra::formats

@@ -1,0 +1,25 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+namespace tephra::formats {
+
+// The event line of a sample with all that it tells, whichever fields `perf script -F` was asked for. A line must hold
+// a name, and a number of a process or a time.
+struct ScriptHeader {
+  std::string_view comm;
+  int32_t pid = -1;
+  int32_t tid = -1;
+  std::optional<int32_t> cpu;
+  std::optional<uint64_t> time;  // nanoseconds
+  std::optional<uint64_t> period;
+  std::string_view event;  // empty: none
+  std::string_view rest;   // what a tracepoint tells, and the place of a sample without a stack
+};
+
+// Lines that begin with spaces have to tell a time or a CPU: else they are frames, as all are that begin with a tab.
+std::optional<ScriptHeader> parse_script_header(std::string_view line);
+
+}  // namespace tephra::formats

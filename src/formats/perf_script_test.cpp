@@ -1,0 +1,201 @@
+#include "formats/perf_script.h"
+
+#include <gtest/gtest.h>
+
+#include "formats/perf_script_header.h"
+#include "formats/script_modules.h"
+
+namespace tephra::formats {
+namespace {
+
+using model::CodeKind;
+using model::Reason;
+
+model::Profile read(std::string_view text) {
+  auto profile = kPerfScript.read(base::as_bytes(text));
+  EXPECT_TRUE(profile.ok());
+  return std::move(*profile);
+}
+
+std::string refusal(std::string_view text) { return kPerfScript.refusal(base::as_bytes(text)); }
+
+// Names from the outermost on.
+std::string stack_of(const model::Profile& profile, size_t row) {
+  std::string text;
+  for (auto at = profile.samples.stack[row]; at; at = profile.stacks[at].parent) {
+    text.insert(0, std::string(profile.function_name(profile.stacks[at].frame)) + (text.empty() ? "" : ";"));
+  }
+  return text;
+}
+
+const model::Frame& leaf(const model::Profile& profile, size_t row) {
+  return profile.frames[profile.stacks[profile.samples.stack[row]].frame];
+}
+
+CodeKind leaf_kind(const model::Profile& profile, size_t row) {
+  return profile.mappings[leaf(profile, row).mapping].kind;
+}
+
+TEST(PerfScriptHeader, EveryMixOfFields) {
+  const auto all = parse_script_header("V8 Worker 10/11 [003] 12.000345: 250 cycles:u: ");
+  ASSERT_TRUE(all);
+  EXPECT_EQ(all->comm, "V8 Worker");
+  EXPECT_EQ(all->pid, 10);
+  EXPECT_EQ(all->tid, 11);
+  EXPECT_EQ(all->cpu, 3);
+  EXPECT_EQ(all->time, 12'000'345'000u);
+  EXPECT_EQ(all->period, 250u);
+  EXPECT_EQ(all->event, "cycles:u");
+
+  const auto aligned = parse_script_header("         swapper     0/0     [009] 0.5:    1  sched:wakeup: comm=fio");
+  ASSERT_TRUE(aligned);
+  EXPECT_EQ(aligned->comm, "swapper");
+  EXPECT_EQ(aligned->event, "sched:wakeup");
+  EXPECT_EQ(aligned->rest, "comm=fio");
+
+  const auto digits = parse_script_header("6\t7/8\t\t[000] 0.25:\t\t\t1 event_name: event_properties");
+  ASSERT_TRUE(digits);
+  EXPECT_EQ(digits->comm, "6");
+  EXPECT_EQ(digits->pid, 7);
+  EXPECT_EQ(digits->tid, 8);
+
+  const auto bare = parse_script_header("java  3244 cpu-clock: ");
+  ASSERT_TRUE(bare);
+  EXPECT_EQ(bare->tid, 3244);
+  EXPECT_EQ(bare->pid, -1);
+  EXPECT_FALSE(bare->time || bare->cpu || bare->period);
+  EXPECT_EQ(bare->event, "cpu-clock");
+
+  const auto nameless = parse_script_header("    2/2\t[000] 0.25: e: x");
+  ASSERT_TRUE(nameless);
+  EXPECT_EQ(nameless->comm, "");
+
+  for (const auto line : {"", "# comm 1 [000] 1.0: e:", "\tffffffff8103ce3b native_safe_halt ([kernel.kallsyms])",
+                          "one two three", "7f00-7f01 r-xp 00000000 08:01 12 /lib/x"}) {
+    EXPECT_FALSE(parse_script_header(line)) << line;
+  }
+}
+
+TEST(PerfScript, ReadsWhatTheLinesTell) {
+  const auto profile = read(
+      "# hostname : box\n# cmdline : /usr/bin/perf record -g\n#\n"
+      "app 10/11 [003] 5.000001:     200 cpu-clock: \n"
+      "\t    1234 ns::leaf(int)+0x14 (/usr/bin/app)\n"
+      "\tffffffff81000000 do_it ([kernel.kallsyms])\n"
+      "\t    7f00 [unknown] (/usr/lib/libx.so)\n\n"
+      "app 10/12 [001] 5.000002:     300 cpu-clock: \n"
+      "\t    99 La/b;.call->La/c;.put (/tmp/perf-10.map)\n"
+      "\t    5 inner (inlined)\n"
+      "\t    5 outer (/x (deleted))\n\n");
+  EXPECT_EQ(profile.facts.host, "box");
+  EXPECT_EQ(profile.facts.command_line, "/usr/bin/perf record -g");
+  EXPECT_EQ(profile.facts.first_time, 5'000'001'000u);
+  ASSERT_EQ(profile.samples.size(), 2u);
+  EXPECT_EQ(profile.samples.cpu, (std::vector<int32_t>{3, 1}));
+  EXPECT_EQ(profile.samples.value, (std::vector<uint64_t>{200, 300}));
+  EXPECT_EQ(profile.text(profile.events[profile.samples.event[0]].unit), "ns");
+  EXPECT_EQ(profile.threads[profile.samples.thread[1]].tid, 12);
+
+  EXPECT_EQ(stack_of(profile, 0), "[unknown] libx.so;do_it;ns::leaf");
+  EXPECT_EQ(leaf(profile, 0).symbol_offset, 0x14u);
+  EXPECT_EQ(leaf(profile, 0).address, 0x1234u);
+  EXPECT_EQ(profile.text(profile.functions[leaf(profile, 0).function].system_name), "ns::leaf(int)");
+  EXPECT_EQ(leaf_kind(profile, 0), CodeKind::kFile);
+
+  EXPECT_EQ(stack_of(profile, 1), "outer;inner;a/b:.call;a/c:.put");
+  EXPECT_TRUE(leaf(profile, 1).inlined);
+  EXPECT_EQ(leaf_kind(profile, 1), CodeKind::kJit);
+  const auto outer = profile.stacks[profile.stacks[profile.stacks[profile.samples.stack[1]].parent].parent];
+  EXPECT_TRUE(profile.frames[outer.frame].inlined);
+  EXPECT_EQ(profile.text(profile.mappings[profile.frames[outer.frame].mapping].path), "/x (deleted)");
+}
+
+TEST(PerfScript, ReadsSamplesWithoutStacks) {
+  const auto profile = read(
+      "         swapper     0/0     [009] 0.5:  1  sched:sched_wakeup: comm=fio pid=243615 ffffffff8bad311d "
+      "ttwu_do_wakeup ([kernel.kallsyms])\n"
+      "             app    7/7     [001] 0.75:  1  cycles:  55d0 main+0x4 (/usr/bin/app)\n");
+  ASSERT_EQ(profile.samples.size(), 2u);
+  EXPECT_EQ(stack_of(profile, 0), "ttwu_do_wakeup");
+  EXPECT_EQ(stack_of(profile, 1), "main");
+  EXPECT_EQ(profile.quality[Reason::malformed_records], 0u);
+}
+
+TEST(PerfScript, ReadsFramesWithoutModuleAndWithSource) {
+  const auto profile = read(
+      "app 7 1.5: 1 e:\n\t  55d0 main+0x4\n\t  55d8\n\n"
+      "app 7 1.6: 1 e:\n\t  55d0 main+0x4 (/bin/app)\n  app.cpp:12\n\t  1 f (/l.so)\n  l.so[1]\n\n");
+  EXPECT_EQ(stack_of(profile, 0), "[unknown];main");
+  EXPECT_EQ(profile.text(leaf(profile, 1).file), "app.cpp");
+  EXPECT_EQ(leaf(profile, 1).line, 12u);
+  EXPECT_EQ(profile.quality[Reason::malformed_records], 0u);
+}
+
+TEST(PerfScript, CountsLinesThatFitNothing) {
+  const auto profile = read("app 7 1.5: 1 e:\n\t1 f (m)\n???\n\n\t2 orphan (m)\n\napp 7 1.6: 1 e:\n\t1 f (m)\n\n");
+  EXPECT_EQ(profile.samples.size(), 2u);
+  EXPECT_EQ(profile.quality[Reason::malformed_records], 2u);
+}
+
+TEST(PerfScript, TimesAndCpusAreKeptWhereAllSamplesHaveThem) {
+  const auto profile = read("app 7 [001] 1.5: e:\n\t1 f (m)\n\napp 7 1.6: e:\n\t1 f (m)\n\n");
+  EXPECT_EQ(profile.samples.time.size(), 2u);
+  EXPECT_TRUE(profile.samples.cpu.empty());
+}
+
+TEST(PerfScript, IsRecognisedByItsFirstSample) {
+  EXPECT_EQ(refusal("java  3244 cpu-clock: \n\t  7f1e214c24d9 SpinPause (/libjvm.so)\n"), "");
+  EXPECT_EQ(refusal("\xef\xbb\xbf# comment\n\napp 7 [001] 1.5: 1 cycles:\n\t1 f (m)\n"), "");
+  EXPECT_EQ(refusal("app 7/7 [001] 1.5: 1 sched:x: a=b\n"), "");
+  EXPECT_NE(refusal("java 1 9.5: 10 cpu-clock:\n\n\tffff fput+0xb ([kernel.kallsyms])\n"), "");
+  EXPECT_NE(refusal("app 7 main\n\t1 f (m)\n"), "");
+  EXPECT_NE(refusal("app;main 7\n"), "");
+  EXPECT_NE(refusal("00400000-00452000 r-xp 00000000 08:02 173521 /usr/bin/x\n"), "");
+  EXPECT_NE(refusal(""), "");
+}
+
+TEST(PerfScript, WhatIsWrittenIsReadAgain) {
+  const std::string_view text =
+      "app one    10/11    [003]     5.000001:        200 cpu-clock: \n"
+      "\t            1234 leaf+0x14 (/usr/bin/app)\n"
+      "\tffffffff81000000 do_it ([kernel.kallsyms])\n"
+      "\t            7f00 [unknown] (/usr/lib/libx.so)\n"
+      "\t              12 jitted (/tmp/perf-10.map)\n"
+      "\n"
+      "x     10/12    [001]     5.000002:        300 cpu-clock: \n"
+      "\n";
+  const auto profile = read(text);
+  const auto written = write_perf_script(profile);
+  ASSERT_TRUE(written.ok());
+  const auto again = read(*written);
+  EXPECT_EQ(*write_perf_script(again), *written);
+  EXPECT_EQ(again.samples.time, profile.samples.time);
+  EXPECT_EQ(again.samples.cpu, profile.samples.cpu);
+  EXPECT_EQ(again.samples.value, profile.samples.value);
+  EXPECT_EQ(stack_of(again, 0), stack_of(profile, 0));
+  EXPECT_EQ(profile.text(profile.threads[profile.samples.thread[0]].comm), "app one");
+  EXPECT_NE(written->find("\tffffffff81000000 do_it ([kernel.kallsyms])\n"), std::string::npos);
+}
+
+TEST(ScriptModules, KindsByTheirNames) {
+  const auto kind = [](std::string_view module, uint64_t address = 1) {
+    return parse_script_module(module, address).kind;
+  };
+  EXPECT_EQ(kind("[kernel.kallsyms]"), CodeKind::kKernel);
+  EXPECT_EQ(kind("[guest.kernel.kallsyms]"), CodeKind::kKernel);
+  EXPECT_EQ(kind("/usr/lib/debug/boot/vmlinux-5.4.14"), CodeKind::kKernel);
+  EXPECT_EQ(kind("[nf_tables]"), CodeKind::kKernelModule);
+  EXPECT_EQ(kind("/lib/modules/5.4/kernel/x.ko.xz"), CodeKind::kKernelModule);
+  EXPECT_EQ(kind("bpf_prog_2b956549c660136a_uni_l4lb"), CodeKind::kKernelCode);
+  EXPECT_EQ(kind("[vdso]"), CodeKind::kVdso);
+  EXPECT_EQ(kind("[unknown]"), CodeKind::kNone);
+  EXPECT_EQ(kind("[unknown]", UINT64_MAX), CodeKind::kKernelUnmapped);
+  EXPECT_EQ(kind("//anon"), CodeKind::kAnonymous);
+  EXPECT_EQ(kind("/usr/lib/libc.so.6"), CodeKind::kFile);
+  EXPECT_EQ(parse_script_module("/tmp/perf-123.map", 1).pid, 123);
+  EXPECT_EQ(parse_script_module("/x/jitted-77-4.so", 1).pid, 77);
+  EXPECT_EQ(kind("/tmp/perf-x.map"), CodeKind::kFile);
+}
+
+}  // namespace
+}  // namespace tephra::formats

@@ -1,0 +1,42 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "model/profile_assembler.h"
+
+namespace tephra::formats {
+
+// Builds a profile of the stacks that bpftrace and bcc print: names, some with an address or an offset, no code
+// objects.
+class TextStacks {
+ public:
+  // A frame as it is printed: "do_syscall_64+92", "ffffffff81189249 filemap_map_pages", "[unknown]".
+  struct Frame {
+    std::string_view name;
+    uint64_t address = 0;
+    uint32_t offset = 0;
+  };
+  static Frame parse_frame(std::string_view text);
+
+  struct Sample {
+    std::vector<Frame> frames;  // from the innermost on
+    std::string_view comm;
+    int32_t pid = -1;
+    std::string_view event;
+    uint64_t count = 1;
+    uint64_t value = 1;
+  };
+  void add(const Sample& sample);
+  void add_malformed() { ++assembler_.quality()[model::Reason::malformed_records]; }
+
+  model::Profile finish(std::string_view format) &&;
+
+ private:
+  model::ProfileAssembler assembler_;
+  model::MappingId mapping_ = assembler_.mapping({.kind = model::CodeKind::kImported});
+};
+
+}  // namespace tephra::formats
