@@ -1,5 +1,6 @@
 #include "collect/jit_file.h"
 
+#include "stream/put.h"
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <stdlib.h>
@@ -8,10 +9,11 @@
 #include <filesystem>
 #include <fstream>
 
-#include "collect/put.h"
 
 namespace tephra::collect {
 namespace {
+
+using stream::put;
 
 using Kind = stream::JitBatch::Kind;
 

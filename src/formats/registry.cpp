@@ -6,6 +6,7 @@
 #include "formats/filtered_profile.h"
 #include "formats/folded.h"
 #include "formats/format.h"
+#include "formats/json_profile.h"
 #include "formats/perf_data.h"
 #include "formats/pprof.h"
 
@@ -13,7 +14,7 @@ namespace tephra::formats {
 
 // One line a format; the order is that of trying.
 std::span<const Format* const> formats() {
-  static constexpr std::array<const Format*, 3> kFormats{&kPerfData, &kPprof, &kFolded};
+  static constexpr std::array kFormats{&kPerfData, &kPprof, &kFolded, &kJson};
   return kFormats;
 }
 
