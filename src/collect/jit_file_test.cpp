@@ -1,14 +1,13 @@
 #include "collect/jit_file.h"
 
-#include "stream/put.h"
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <stdlib.h>
 #include <unistd.h>
+#include "stream/put.h"
 
 #include <filesystem>
 #include <fstream>
-
 
 namespace tephra::collect {
 namespace {

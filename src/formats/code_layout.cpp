@@ -199,7 +199,8 @@ class LayoutMaker {
       if (found != taken_.end() && !same_names(found->second, location)) return false;
     }
     for (const auto use : {CodeLayout::kAsInstruction, CodeLayout::kAsReturn}) {
-      if (layout_.uses_[location] & use) taken_.emplace(std::tuple(equal_file_[frame.mapping.value], frame.address, use), location);
+      if (layout_.uses_[location] & use)
+        taken_.emplace(std::tuple(equal_file_[frame.mapping.value], frame.address, use), location);
     }
     auto [extent, fresh] = extents_.try_emplace(frame.mapping.value, Extent{frame.address, frame.address});
     extent->second.first = std::min(extent->second.first, frame.address);
@@ -207,11 +208,18 @@ class LayoutMaker {
     return true;
   }
 
+  // Memory without a file must not look like one to readers.
+  std::string path_of(const model::Mapping& mapping) const {
+    const std::string_view path = profile_.text(mapping.path);
+    const bool looks_like_file = mapping.kind == CodeKind::kAnonymous && !stream::is_anonymous_memory(path);
+    return looks_like_file ? fmt::format("[anon:{}]", path) : std::string(path);
+  }
+
   // The memory that a mapping has by itself; nothing: it may be anywhere.
   std::optional<CodeLayout::Range> known_range(MappingId id) const {
     const model::Mapping& mapping = profile_.mappings[id];
     const Extent extent = extents_.at(id.value);
-    CodeLayout::Range range{.mapping = id, .kind = mapping.kind, .path = std::string(profile_.text(mapping.path))};
+    CodeLayout::Range range{.mapping = id, .kind = mapping.kind, .path = path_of(mapping)};
     switch (mapping.kind) {
       case CodeKind::kFile:
         if (mapping.base == 0 || mapping.base % kPage != 0 || mapping.base + extent.last >= kEndOfUser) return {};
@@ -272,8 +280,7 @@ class LayoutMaker {
       const model::Mapping& mapping = profile_.mappings[MappingId{id}];
       if (range_of_.contains(id) || has_no_range(mapping.kind)) continue;
       const bool whole_pages = mapping.kind == CodeKind::kFile || mapping.kind == CodeKind::kVdso;
-      CodeLayout::Range range{
-          .mapping = MappingId{id}, .kind = mapping.kind, .path = std::string(profile_.text(mapping.path))};
+      CodeLayout::Range range{.mapping = MappingId{id}, .kind = mapping.kind, .path = path_of(mapping)};
       if (mapping.kind == CodeKind::kFile) range.offset = page_floor(extent.first);
       const uint64_t first = whole_pages ? range.offset : mapping.base;
       const uint64_t size = page_ceil(extent.last + 1 - first);
@@ -359,7 +366,7 @@ class LayoutMaker {
   FreeMemory kernel_;
   std::unordered_map<std::vector<FrameId>, uint32_t, LocationHash> known_;
   std::vector<uint32_t> equal_file_;  // by mapping
-  std::vector<bool> nameless_;  // by location: it has no place of its own
+  std::vector<bool> nameless_;        // by location: it has no place of its own
   std::map<std::tuple<uint32_t, uint64_t, uint8_t>, uint32_t> taken_;
   std::map<uint32_t, Extent> extents_;     // by mapping
   std::map<uint32_t, uint32_t> range_of_;  // by mapping

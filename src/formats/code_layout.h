@@ -9,8 +9,8 @@
 
 namespace tephra::formats {
 
-// Puts the code of a profile back into memory: where each mapping is, at which address each frame, and what the names are
-// at those addresses. Profiles know offsets in files, or names alone; files of single samples need addresses.
+// Puts the code of a profile back into memory: where each mapping is, at which address each frame, and what the names
+// are at those addresses. Profiles know offsets in files, or names alone; files of single samples need addresses.
 //
 // Where a profile knows an address it is kept. Files are put where nothing else is. A frame whose place in its mapping
 // is not known, or belongs to a frame of another name, gets a place of its own in a mapping that stands for names only;
@@ -19,9 +19,9 @@ class CodeLayout {
  public:
   // A range of memory, the same in every process that has it.
   struct Range {
-    model::MappingId mapping;  // what it is in the profile
+    model::MappingId mapping;                       // what it is in the profile
     model::CodeKind kind = model::CodeKind::kNone;  // what it will be read as
-    std::string path;          // as it will be recorded
+    std::string path;                               // as it will be recorded
     uint64_t start = 0;
     uint64_t end = 0;
     uint64_t offset = 0;  // of `start` in the file
@@ -42,8 +42,8 @@ class CodeLayout {
   // The stack of its caller; functions that are inlined into one are at one address.
   model::StackId caller(model::StackId stack) const { return caller_[stack.value]; }
 
-  // The names by the addresses that a reader of the recording will find. `processes` are those that have a range, by its
-  // number, for memory that is of one process.
+  // The names by the addresses that a reader of the recording will find. `processes` are those that have a range, by
+  // its number, for memory that is of one process.
   model::EmbeddedNames names(const std::vector<std::vector<int32_t>>& processes) const;
 
  private:

@@ -98,11 +98,13 @@ class Writer {
   void write_facts() {
     const model::RecordingFacts& facts = profile_.facts;
     json_.key("facts").begin_object();
-    const std::pair<std::string_view, const std::string&> texts[] = {
-        {"format", facts.format},         {"engine", facts.engine},
-        {"clock", facts.clock},           {"host", facts.host},
-        {"os_release", facts.os_release}, {"arch", facts.arch},
-        {"command_line", facts.command_line}};
+    const std::pair<std::string_view, const std::string&> texts[] = {{"format", facts.format},
+                                                                     {"engine", facts.engine},
+                                                                     {"clock", facts.clock},
+                                                                     {"host", facts.host},
+                                                                     {"os_release", facts.os_release},
+                                                                     {"arch", facts.arch},
+                                                                     {"command_line", facts.command_line}};
     for (const auto& [name, value] : texts) {
       if (!value.empty()) json_.member(name, value);
     }

@@ -29,9 +29,8 @@ class LayoutNames {
     for (uint32_t i = 0; i < layout_.locations_.size(); ++i) {
       if (layout_.uses_[i] != 0) add(i);
     }
-    std::ranges::sort(entries_, {}, [](const Entry& entry) {
-      return std::tuple(entry.module, entry.address, entry.kind);
-    });
+    std::ranges::sort(entries_, {},
+                      [](const Entry& entry) { return std::tuple(entry.module, entry.address, entry.kind); });
     for (const Entry& entry : entries_) put(entry);
     return std::move(names_);
   }
@@ -128,8 +127,8 @@ class LayoutNames {
     EmbeddedNames::Module& module = names_.modules[entry.module];
     if (module.row_count == 0) module.first_row = static_cast<uint32_t>(names_.rows.size());
     EmbeddedNames::Row row{.address = entry.address, .kind = entry.kind};
-    const bool known = module.row_count > 0 && names_.rows.back().address == row.address &&
-                       names_.rows.back().kind == row.kind;
+    const bool known =
+        module.row_count > 0 && names_.rows.back().address == row.address && names_.rows.back().kind == row.kind;
     if (known) return;  // another frame of the same names
     const auto& frames = layout_.locations_[entry.location];
     row.named = profile_.functions[profile_.frames[frames.front()].function].named;

@@ -68,7 +68,8 @@ uint64_t unsigned_id(int32_t id) { return static_cast<uint32_t>(id); }
 // What both readers tell of a record, as text. Only fields that the file has are compared.
 std::string text_of(const stream::Sample& sample, uint64_t type) {
   std::string text = fmt::format("sample ip={}", sample.ip);
-  if (type & PERF_SAMPLE_TID) text += fmt::format(" {}/{}", unsigned_id(sample.origin.pid), unsigned_id(sample.origin.tid));
+  if (type & PERF_SAMPLE_TID)
+    text += fmt::format(" {}/{}", unsigned_id(sample.origin.pid), unsigned_id(sample.origin.tid));
   if (type & PERF_SAMPLE_TIME) text += fmt::format(" time={}", sample.origin.time);
   if (type & PERF_SAMPLE_CPU) text += fmt::format(" cpu={}", sample.origin.cpu);
   if (type & PERF_SAMPLE_PERIOD) text += fmt::format(" period={}", sample.period);
@@ -103,7 +104,8 @@ std::string text_of(const stream::Event& event, uint64_t type) {
     return fmt::format("comm {}/{} {}", unsigned_id(comm->pid), unsigned_id(comm->tid), comm->name);
   }
   if (const auto* fork = std::get_if<stream::Fork>(&event)) {
-    return fmt::format("fork {}/{} of {}", unsigned_id(fork->pid), unsigned_id(fork->tid), unsigned_id(fork->parent_pid));
+    return fmt::format("fork {}/{} of {}", unsigned_id(fork->pid), unsigned_id(fork->tid),
+                       unsigned_id(fork->parent_pid));
   }
   if (const auto* exit = std::get_if<stream::Exit>(&event)) {
     return fmt::format("exit {}/{}", unsigned_id(exit->pid), unsigned_id(exit->tid));
@@ -132,7 +134,8 @@ std::string text_of(const Message& event, uint64_t type) {
   if (const Message* exit = event.message("exit_event")) {
     return fmt::format("exit {}/{}", exit->number("pid"), exit->number("tid"));
   }
-  if (const Message* lost = event.message("lost_samples_event")) return fmt::format("lost {}", lost->number("num_lost"));
+  if (const Message* lost = event.message("lost_samples_event"))
+    return fmt::format("lost {}", lost->number("num_lost"));
   if (event.message("throttle_event") != nullptr) return "throttle";
   if (event.message("context_switch_event") != nullptr) return "switch";
   if (const Message* symbol = event.message("ksymbol_event")) {

@@ -80,7 +80,8 @@ std::pair<uint32_t, uint64_t> kind_of_event(std::string_view name) {
 class Writer {
  public:
   explicit Writer(const Profile& profile) : profile_(profile), layout_(profile) {
-    fields_.type = PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_PERIOD | PERF_SAMPLE_CALLCHAIN;
+    fields_.type =
+        PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_PERIOD | PERF_SAMPLE_CALLCHAIN;
     if (!profile.samples.time.empty()) fields_.type |= PERF_SAMPLE_TIME;
     if (!profile.samples.cpu.empty()) fields_.type |= PERF_SAMPLE_CPU;
     if (std::ranges::any_of(profile.samples.count, [](uint64_t count) { return count != 1; })) {
@@ -193,7 +194,8 @@ class Writer {
     put(body, range.offset);
   }
 
-  void put_mmap2(int32_t pid, const CodeLayout::Range& range, uint16_t misc, std::string_view path, uint32_t protection) {
+  void put_mmap2(int32_t pid, const CodeLayout::Range& range, uint16_t misc, std::string_view path,
+                 uint32_t protection) {
     const model::Mapping& mapping = profile_.mappings[range.mapping];
     std::string body;
     put_range(body, pid, range);
@@ -460,6 +462,10 @@ class Writer {
 
 }  // namespace
 
-base::Result<std::string> write_perf_data(const Profile& profile) { return Writer(profile).write(); }
+base::Result<std::string> write_perf_data(const Profile& profile) {
+  // No reader takes a file without any.
+  if (profile.events.empty()) return base::failed("cannot write", "", "the profile has no event");
+  return Writer(profile).write();
+}
 
 }  // namespace tephra::formats

@@ -38,8 +38,8 @@ std::string frame_text(const Profile& profile, model::FrameId id) {
   const model::Function& function = profile.functions[frame.function];
   return fmt::format("{}{}|{}|{}:{}|{}|{}{}", profile.text(function.name), function.named ? "" : "?",
                      profile.text(function.system_name), profile.text(frame.file), frame.line,
-                     profile.text(profile.mappings[frame.mapping].path), model::is_kernel(profile.code_kind(id)) ? "k" : "u",
-                     frame.inlined ? "i" : "");
+                     profile.text(profile.mappings[frame.mapping].path),
+                     model::is_kernel(profile.code_kind(id)) ? "k" : "u", frame.inlined ? "i" : "");
 }
 
 // All that a sample is, but for addresses, which files of names only do not have.
@@ -47,8 +47,9 @@ std::string row_text(const Profile& profile, size_t row) {
   const model::Samples& samples = profile.samples;
   const model::Thread& thread = profile.threads[samples.thread[row]];
   const model::Event& event = profile.events[samples.event[row]];
-  std::string text = fmt::format("{} {} {}/{} {} {} x{}", profile.text(event.name), profile.text(event.unit), thread.pid,
-                                 thread.tid, profile.text(thread.comm), samples.value[row], samples.count[row]);
+  std::string text =
+      fmt::format("{} {} {}/{} {} {} x{}", profile.text(event.name), profile.text(event.unit), thread.pid, thread.tid,
+                  profile.text(thread.comm), samples.value[row], samples.count[row]);
   if (!samples.time.empty()) text += fmt::format(" at {}", samples.time[row]);
   if (!samples.cpu.empty()) text += fmt::format(" cpu {}", samples.cpu[row]);
   for (model::StackId stack = samples.stack[row]; stack; stack = profile.stacks[stack].parent) {
@@ -105,8 +106,8 @@ TEST_F(Everything, IsReadBack) {
   const auto module = mapping(CodeKind::kKernelModule, "[ext4]", 0xffffffffc0100000);
   const auto bpf = mapping(CodeKind::kKernelCode, "bpf_prog_1", 0xffffffffc0000100);
   const auto cycles = assembler.event({assembler.string("cycles"), assembler.string("events")});
-  const auto bytes = assembler.event({assembler.string("alloc_space"), assembler.string("bytes"),
-                                      assembler.string("alloc_objects"), false});
+  const auto bytes = assembler.event(
+      {assembler.string("alloc_space"), assembler.string("bytes"), assembler.string("alloc_objects"), false});
   const auto main_thread = assembler.thread({10, 10, assembler.string("prog"), false});
   const auto renamed = assembler.thread({10, 10, assembler.string("prog2"), false});
   const auto worker = assembler.thread({10, 11, assembler.string("worker"), false});
@@ -114,26 +115,50 @@ TEST_F(Everything, IsReadBack) {
   const auto nobody = assembler.thread({-1, -1, assembler.string(""), false});
 
   const auto source = assembler.string("/src/prog.c");
-  model::StackId user = push({}, {.mapping = file, .kind = kReturn, .facts = model::kOutermost, .address = 0x1010,
-                                  .function = function("main", "main"), .file = source, .line = 5});
-  user = push(user, {.mapping = file, .kind = kReturn, .address = 0x1234, .function = function("f<int>", "_Z1fIiEvv"),
-                     .file = source, .line = 9, .symbol_offset = 0x34});
-  user = push(user, {.mapping = file, .kind = kReturn, .inlined = true, .address = 0x1234,
-                     .function = function("g", "_Z1gv"), .file = source, .line = 20});
+  model::StackId user = push({}, {.mapping = file,
+                                  .kind = kReturn,
+                                  .facts = model::kOutermost,
+                                  .address = 0x1010,
+                                  .function = function("main", "main"),
+                                  .file = source,
+                                  .line = 5});
+  user = push(user, {.mapping = file,
+                     .kind = kReturn,
+                     .address = 0x1234,
+                     .function = function("f<int>", "_Z1fIiEvv"),
+                     .file = source,
+                     .line = 9,
+                     .symbol_offset = 0x34});
+  user = push(user, {.mapping = file,
+                     .kind = kReturn,
+                     .inlined = true,
+                     .address = 0x1234,
+                     .function = function("g", "_Z1gv"),
+                     .file = source,
+                     .line = 20});
   user = push(user, {.mapping = library, .address = 0x500, .function = function("[unknown] lib.so+0x500", "", false)});
-  model::StackId generated = push({}, {.mapping = library, .kind = kReturn, .address = 0x800,
-                                       .function = function("run", "run")});
-  generated = push(generated, {.mapping = jit, .kind = kReturn, .address = 0x7f0000001010,
-                               .function = function("LFoo;::bar", "LFoo;::bar"), .file = source, .line = 3});
-  generated = push(generated, {.mapping = anonymous, .address = 0x7f0000100020,
+  model::StackId generated =
+      push({}, {.mapping = library, .kind = kReturn, .address = 0x800, .function = function("run", "run")});
+  generated = push(generated, {.mapping = jit,
+                               .kind = kReturn,
+                               .address = 0x7f0000001010,
+                               .function = function("LFoo;::bar", "LFoo;::bar"),
+                               .file = source,
+                               .line = 3});
+  generated = push(generated, {.mapping = anonymous,
+                               .address = 0x7f0000100020,
                                .function = function("[unknown] [anon]+0x7f0000100020", "", false)});
   model::StackId system = push({}, {.mapping = vdso, .address = 0x900, .function = function("gettime", "gettime")});
-  system = push(system, {.mapping = kernel, .kind = kReturn, .address = 0xffffffff81200000,
+  system = push(system, {.mapping = kernel,
+                         .kind = kReturn,
+                         .address = 0xffffffff81200000,
                          .function = function("do_syscall_64", "do_syscall_64")});
-  system = push(system, {.mapping = module, .kind = kReturn, .address = 0xffffffffc0100040,
+  system = push(system, {.mapping = module,
+                         .kind = kReturn,
+                         .address = 0xffffffffc0100040,
                          .function = function("ext4_read", "ext4_read")});
-  system = push(system, {.mapping = bpf, .address = 0xffffffffc0000120,
-                         .function = function("bpf_prog_1", "bpf_prog_1")});
+  system =
+      push(system, {.mapping = bpf, .address = 0xffffffffc0000120, .function = function("bpf_prog_1", "bpf_prog_1")});
   // Two functions of one address, as merged profiles have them, and one that has none.
   const auto other = push({}, {.mapping = file, .address = 0x1010, .function = function("another", "another")});
   const auto same = push({}, {.mapping = file, .address = 0x1010, .function = function("clash", "clash")});
@@ -143,7 +168,12 @@ TEST_F(Everything, IsReadBack) {
   uint64_t time = 1000;
   const auto sample = [&](model::StackId stack, model::EventId event, model::ThreadId thread, uint64_t count,
                           uint64_t value) {
-    assembler.sample({.stack = stack, .event = event, .thread = thread, .count = count, .value = value, .time = ++time,
+    assembler.sample({.stack = stack,
+                      .event = event,
+                      .thread = thread,
+                      .count = count,
+                      .value = value,
+                      .time = ++time,
                       .cpu = static_cast<int32_t>(time % 4)});
   };
   sample(user, cycles, main_thread, 1, 1000);
@@ -159,8 +189,12 @@ TEST_F(Everything, IsReadBack) {
   assembler.quality().lost = 12;
   assembler.quality().throttled = 3;
   assembler.quality()[Reason::no_symbol] = 5;
-  assembler.facts() = {.engine = "frame pointers", .clock = "CLOCK_MONOTONIC", .host = "here", .arch = "x86_64",
-                       .command_line = "prog -x 1", .comments = {"first", "second\nline"}};
+  assembler.facts() = {.engine = "frame pointers",
+                       .clock = "CLOCK_MONOTONIC",
+                       .host = "here",
+                       .arch = "x86_64",
+                       .command_line = "prog -x 1",
+                       .comments = {"first", "second\nline"}};
   const Profile profile = std::move(assembler).finish();
 
   const Profile again = converted(profile);
@@ -209,17 +243,17 @@ TEST(PerfDataWriter, StacksThatNoRecordHoldsAreCutAndCounted) {
     const auto function = assembler.function({.name = assembler.string(fmt::format("f{}", i)), .named = true});
     stack = assembler.stack(stack, assembler.frame({.mapping = mapping, .function = function}));
   }
-  assembler.sample({.stack = stack, .event = assembler.event({assembler.string("samples"), assembler.string("samples")}),
-                    .thread = assembler.thread({}), .count = 4, .value = 4});
+  assembler.sample({.stack = stack,
+                    .event = assembler.event({assembler.string("samples"), assembler.string("samples")}),
+                    .thread = assembler.thread({}),
+                    .count = 4,
+                    .value = 4});
   const Profile again = converted(std::move(assembler).finish());
   EXPECT_EQ(model::totals(again), (model::Totals{4, 4}));
   EXPECT_EQ(again.quality[Reason::depth_limit], 4u);
 }
 
-TEST(PerfDataWriter, NothingIsWritten) {
-  const Profile again = converted(Profile{});
-  EXPECT_EQ(again.samples.size(), 0u);
-}
+TEST(PerfDataWriter, AProfileWithoutEventsIsRefused) { EXPECT_FALSE(write_perf_data(Profile{}).ok()); }
 
 }  // namespace
 }  // namespace tephra::formats

@@ -126,7 +126,8 @@ bool read_file_message(Bytes bytes, stream::Recording& recording) {
   FileSymbols file;
   bool whole = true;
   try {
-    read_file(Message<FileField>(protozero::data_view(reinterpret_cast<const char*>(bytes.data()), bytes.size())), file);
+    read_file(Message<FileField>(protozero::data_view(reinterpret_cast<const char*>(bytes.data()), bytes.size())),
+              file);
   } catch (const protozero::exception&) {
     whole = false;
   }

@@ -15,8 +15,8 @@ namespace tephra::stream {
 // Tasks without a number in the profile have one from here on in the file: above any that Linux gives.
 inline constexpr int32_t kFirstMadeUpPid = 1 << 30;
 
-// Paths of mappings that stand for nothing in memory: the addresses in them were made up to carry names. What follows is
-// the path of what the names are of, which may be empty.
+// Paths of mappings that stand for nothing in memory: the addresses in them were made up to carry names. What follows
+// is the path of what the names are of, which may be empty.
 inline constexpr std::string_view kNamesOnlyPath = "[names only]";
 
 // Adds the lines to `facts`. `event_units` are those that the layouts of the events in the file tell by themselves.

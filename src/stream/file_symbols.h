@@ -12,8 +12,8 @@
 
 namespace tephra::stream {
 
-// A symbol table that a recording carries for a file that it ran, as simpleperf stores it. Texts point into the bytes of
-// the recording.
+// A symbol table that a recording carries for a file that it ran, as simpleperf stores it. Texts point into the bytes
+// of the recording.
 struct FileSymbols {
   struct Symbol {
     uint64_t start = 0;

@@ -50,12 +50,12 @@ enum PerfFeature : uint32_t {
   kFeatureClockId = 23,
   kFeatureCompressed = 27,
   kFeatureClockData = 29,
-  kFeatureSimpleperfFiles = 128,       // simpleperf's: symbol tables
-  kFeatureSimpleperfMeta = 129,        // pairs of texts
+  kFeatureSimpleperfFiles = 128,         // simpleperf's: symbol tables
+  kFeatureSimpleperfMeta = 129,          // pairs of texts
   kFeatureSimpleperfFileMessages = 132,  // the symbol tables of later versions, as protocol buffers
-  kFeatureTephraFacts = 200,  // ours: lines of text, see stream/recorder_facts.h
-  kFeatureTephraNames = 201,  // ours: see stream/embedded_names.h; empty where there are none
-  kFeatureTephraJit = 202,    // ours: names of generated code, see stream/jit_log.h
+  kFeatureTephraFacts = 200,             // ours: lines of text, see stream/recorder_facts.h
+  kFeatureTephraNames = 201,             // ours: see stream/embedded_names.h; empty where there are none
+  kFeatureTephraJit = 202,               // ours: names of generated code, see stream/jit_log.h
 };
 inline constexpr uint32_t kFeatureBits = 256;
 

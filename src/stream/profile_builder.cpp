@@ -162,8 +162,8 @@ void for_each_part(const SideBand& side_band, Sample& sample, uint64_t position,
   }
 }
 
-// Calls visit(sample, position) for the samples of a chunk, and expect(sample) for each while the one before it is still
-// to be visited.
+// Calls visit(sample, position) for the samples of a chunk, and expect(sample) for each while the one before it is
+// still to be visited.
 template <class Expect, class Visit>
 void for_each_in_chunk(const Decoder& decoder, const SideBand& side_band, const Chunk& chunk, ReadCounts& counts,
                        Expect expect, Visit visit) {
@@ -198,7 +198,10 @@ void for_each_in_chunk(const Decoder& decoder, const SideBand& side_band, const 
 class RowWriter {
  public:
   RowWriter(const Recording& recording, const SideBand& side_band, model::ProfileAssembler& assembler)
-      : recording_(recording), side_band_(side_band), assembler_(assembler), resolver_(assembler, side_band.history) {
+      : recording_(recording),
+        side_band_(side_band),
+        assembler_(assembler),
+        resolver_(assembler, side_band.history, recording.interpreted_code) {
     for (const RecordedEvent& event : recording.events) {
       const std::string_view unit = event.unit.empty() ? unit_of(event.layout) : event.unit;
       events_.push_back(assembler.event(
@@ -421,8 +424,8 @@ void add_costs(const RecorderFacts& recorder, model::RecordingFacts& facts) {
   }
 }
 
-// Where the file's pages hold copies of stacks, mapping them costs as much as the walks. It is done once, by all threads,
-// and they stay, unless that is too much.
+// Where the file's pages hold copies of stacks, mapping them costs as much as the walks. It is done once, by all
+// threads, and they stay, unless that is too much.
 constexpr size_t kMostBytesKept = size_t{1} << 30;
 constexpr size_t kBytesFetchedAtOnce = 16 << 20;
 

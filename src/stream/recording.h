@@ -50,7 +50,8 @@ struct Recording {
   // It was written from a profile (see stream/converted_facts.h): weights of samples are counts of samples, and what
   // was missing is told and not to be judged from the records.
   bool converted = false;
-  // simpleperf's call chains also lead through files that are interpreted, which are not mapped as code.
+  // simpleperf's call chains also lead through files that are interpreted, which are not mapped as code, and hold where
+  // calls are rather than where they return to.
   bool interpreted_code = false;
   model::Quality quality;  // what the reader of the file found wrong
 };

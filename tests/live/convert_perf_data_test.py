@@ -20,7 +20,7 @@ class PerfData(LiveTest):
     def recorded(self):
         """A program of known behaviour, recorded with stacks."""
         data = self.path("spin.data")
-        self.tephra("record", "-q", "-g", "-F", "500", "-o", data, "--", program("spin"), "600")
+        self.tephra("record", "-q", "--call-graph", "fp", "-F", "1000", "-o", data, "--", program("spin"), "900")
         return data
 
     def convert(self, source, name="out.data"):
@@ -46,7 +46,7 @@ class PerfData(LiveTest):
         data = self.convert(source)
         again = self.convert(data, "again.data")
         first = self.folded(source, "--own")
-        self.assertGreater(sum(first.values()), 100)
+        self.assertGreater(sum(first.values()), 20)
         self.assertEqual(self.folded(data, "--own"), first)
         self.assertEqual(self.folded(again, "--own"), first)
 
@@ -139,7 +139,7 @@ class Folders(LiveTest):
                 theirs = run(["perf", "script", "-i", data, "-F", "comm,tid,time,period,event"]).stdout.splitlines()
                 ours = self.tephra("script", "-q", "--own", "--idle", "-F", "comm,tid,time,period,event", data)
                 squeeze = lambda lines: sorted(" ".join(line.split()) for line in lines if line.strip())
-                self.assertGreater(len(theirs), 50)
+                self.assertGreater(len(theirs), 20)
                 self.assertEqual(squeeze(ours.stdout.splitlines()), squeeze(theirs))
 
 
