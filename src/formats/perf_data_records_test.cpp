@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -13,17 +14,19 @@
 #include "base/file.h"
 #include "formats/perf_data.h"
 #include "stream/decoder.h"
+#include "stream/profile_builder.h"
 
 namespace tephra::formats {
 namespace {
 
 namespace fs = std::filesystem;
 
-fs::path fixtures() {
+fs::path all_fixtures() {
   const char* given = std::getenv("TEPHRA_FIXTURES");
   const fs::path folder = given != nullptr ? fs::path(given) : fs::path(TEPHRA_SOURCE_DIR) / "../shared/fixtures";
-  return folder / "perf-data/google-perf_data_converter/quipper";
+  return folder / "perf-data";
 }
+fs::path fixtures() { return all_fixtures() / "google-perf_data_converter/quipper"; }
 
 // A message of protocol buffer text: fields in order, each a value or a message.
 struct Message {
@@ -209,6 +212,70 @@ TEST(PerfDataRecords, BuildIdsAreThoseThatQuipperReads) {
     EXPECT_EQ(ours, expected);
   }
   EXPECT_EQ(files, 11u);
+}
+
+// Samples as perfparser's test printed them: a line of thread and time, one of event and period, then two lines a frame.
+std::multiset<std::string> perfparser_samples(const fs::path& path) {
+  std::multiset<std::string> samples;
+  std::ifstream in(path);
+  std::string line;
+  std::string sample;
+  bool first_of_frame = true;
+  bool is_tracepoint = false;
+  while (std::getline(in, line)) {
+    if (line.empty()) continue;
+    if (line[0] != '\t') {
+      if (!sample.empty()) samples.insert(sample);
+      std::stringstream fields(line.substr(line.find('\t')));
+      std::string pid, tid, time, event;
+      fields >> pid >> tid >> time;
+      std::getline(in, event);
+      // Behind the name of a tracepoint its fields follow, and one frame more.
+      is_tracepoint = std::ranges::count(event, ':') > 1;
+      if (is_tracepoint) event.resize(event.find(": "));
+      sample = fmt::format("{}/{} {}{}", pid, tid, time, event);
+      std::getline(in, line);
+      first_of_frame = true;
+    } else if (!is_tracepoint) {
+      if (first_of_frame && line.starts_with("\tffff")) sample += " " + line.substr(1, 16);
+      first_of_frame = !first_of_frame;
+    }
+  }
+  if (!sample.empty()) samples.insert(sample);
+  return samples;
+}
+
+// Who, when, what and where in the kernel; names and user frames depend on files that are not there.
+TEST(PerfDataRecords, SamplesAreThoseOfPerfparser) {
+  const fs::path folder = all_fixtures() / "KDAB-perfparser";
+  if (!fs::exists(folder)) GTEST_SKIP() << "no fixtures: set TEPHRA_FIXTURES";
+  for (const char* name : {"vector_static_gcc/perf.data", "vector_static_gcc/perf.data.zstd",
+                           "parallel_static_gcc/perf.data.zstd"}) {
+    SCOPED_TRACE(name);
+    const auto content = base::FileContent::open(folder / name);
+    ASSERT_TRUE(content.ok());
+    const auto recording = kPerfData.open(content.value().bytes());
+    ASSERT_TRUE(recording.ok());
+    std::multiset<std::string> ours;
+    stream::for_each_sample(*recording, {}, [&](const stream::Sample& sample) {
+      const stream::Origin& origin = sample.origin;
+      const stream::RecordedEvent& event = recording->events[origin.event];
+      std::string text = fmt::format("{}/{} {}.{:09}\t{}", origin.pid, origin.tid, origin.time / 1000000000,
+                                     origin.time % 1000000000, event.name);
+      const bool is_tracepoint = event.layout.type == PERF_TYPE_TRACEPOINT;
+      if (!is_tracepoint) text += fmt::format(": {}", sample.period);
+      for (size_t i = 0; !is_tracepoint && i < sample.callchain.size() && sample.callchain[i] >> 47 != 0; ++i) {
+        if (sample.callchain[i] < stream::kFirstChainMarker) text += fmt::format(" {:x}", sample.callchain[i]);
+      }
+      ours.insert(text);
+    });
+    const auto theirs = perfparser_samples(folder / (std::string(name) + ".expected.txt"));
+    EXPECT_GT(theirs.size(), 25u);
+    std::vector<std::string> missing;
+    std::ranges::set_difference(theirs, ours, std::back_inserter(missing));
+    EXPECT_EQ(ours.size(), theirs.size());
+    EXPECT_EQ(missing, std::vector<std::string>());
+  }
 }
 
 }  // namespace
