@@ -6,7 +6,7 @@
 #include "formats/filtered_profile.h"
 #include "formats/folded.h"
 #include "formats/format.h"
-#include "formats/json_profile.h"
+#include "formats/json_tables.h"
 #include "formats/perf_data.h"
 #include "formats/pprof.h"
 

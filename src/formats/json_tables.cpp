@@ -1,4 +1,4 @@
-#include "formats/json_profile.h"
+#include "formats/json_tables.h"
 
 #include <fmt/format.h>
 
