@@ -11,10 +11,12 @@
 
 #include "base/file.h"
 #include "collect/elf_build_id.h"
-#include "collect/put.h"
+#include "stream/put.h"
 
 namespace tephra::collect {
 namespace {
+
+using stream::put;
 
 constexpr uint16_t kMiscBuildId = 1 << 14;
 

@@ -4,14 +4,15 @@
 #include <gtest/gtest.h>
 #include <stdlib.h>
 #include <unistd.h>
+#include "stream/put.h"
 
 #include <filesystem>
 #include <fstream>
 
-#include "collect/put.h"
-
 namespace tephra::collect {
 namespace {
+
+using stream::put;
 
 using Kind = stream::JitBatch::Kind;
 

@@ -10,12 +10,16 @@
 #include <fmt/format.h>
 
 #include "base/file.h"
-#include "collect/put.h"
 #include "kernel/procfs.h"
 #include "stream/perf_file.h"
+#include "stream/put.h"
 
 namespace tephra::collect {
 namespace {
+
+using formats::text_feature;
+using stream::put;
+using stream::put_text;
 
 // A small file without the white space around its text; empty where it cannot be read.
 std::string read_trimmed(const std::string& path) {
@@ -23,12 +27,6 @@ std::string read_trimmed(const std::string& path) {
   if (!text) return {};
   const size_t begin = text->find_first_not_of(" \t\n");
   return begin == std::string::npos ? "" : text->substr(begin, text->find_last_not_of(" \t\n") + 1 - begin);
-}
-
-Feature text_feature(int bit, std::string_view text) {
-  Feature feature{bit, {}};
-  put_text(feature.content, text);
-  return feature;
 }
 
 Feature cpu_count_feature() {

@@ -4,11 +4,13 @@
 
 #include <algorithm>
 
-#include "collect/put.h"
 #include "stream/perf_file.h"
+#include "stream/put.h"
 
 namespace tephra::collect {
 namespace {
+
+using stream::put;
 
 constexpr size_t kMaxRecordBytes = (64 << 10) - 8;
 constexpr size_t kMaxPackedInRecord = kMaxRecordBytes - sizeof(perf_event_header);

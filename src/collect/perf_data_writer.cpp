@@ -14,23 +14,16 @@
 #include <fmt/format.h>
 
 #include "collect/parts.h"
-#include "collect/put.h"
 #include "kernel/perf_event.h"
 #include "stream/perf_file.h"
+#include "stream/put.h"
 
 namespace tephra::collect {
 namespace {
 
-struct FileHeader {
-  char magic[8] = {'P', 'E', 'R', 'F', 'I', 'L', 'E', '2'};
-  uint64_t size = sizeof(FileHeader);
-  uint64_t attr_size = kernel::kAttrSize + sizeof(FileSection);
-  FileSection attrs;
-  FileSection data;
-  FileSection event_types;
-  uint64_t features[4] = {};
-};
-static_assert(sizeof(FileHeader) == 104);
+using formats::FileHeader;
+using formats::put_events;
+using stream::put;
 
 std::string folder_of(const std::string& path) {
   const size_t slash = path.rfind('/');
@@ -85,20 +78,6 @@ base::Result<PerfDataWriter> PerfDataWriter::create(const std::string& path, std
 
 PerfDataWriter::~PerfDataWriter() {
   if (fd_ && !published_ && !temporary_.empty()) ::unlink(temporary_.c_str());
-}
-
-FileSection PerfDataWriter::put_events(std::string& out, uint64_t offset, std::span<const FileEvent> events) {
-  std::vector<FileSection> id_sections;
-  for (const FileEvent& event : events) {
-    id_sections.push_back({offset + out.size(), event.ids.size() * sizeof(uint64_t)});
-    for (const uint64_t id : event.ids) put(out, id);
-  }
-  const uint64_t begin = out.size();
-  for (size_t i = 0; i < events.size(); ++i) {
-    out.append(reinterpret_cast<const char*>(&events[i].attr), kernel::kAttrSize);
-    put(out, id_sections[i]);
-  }
-  return {offset + begin, out.size() - begin};
 }
 
 base::Status PerfDataWriter::write_start(std::span<const FileEvent> events, std::span<const Feature> features) {

@@ -12,11 +12,7 @@
 
 namespace tephra::collect {
 
-// A part of the file, as perf.data describes it.
-struct FileSection {
-  uint64_t offset = 0;
-  uint64_t size = 0;
-};
+using formats::FileSection;
 
 // Writes a perf.data file that every perf opens at any moment, also when this process is killed without warning.
 //
@@ -62,8 +58,6 @@ class PerfDataWriter final : public RecordWriter {
 
  private:
   PerfDataWriter() = default;
-  // Appends ids and attributes to `out`, which will stand at `offset` of the file. Where the attributes are.
-  static FileSection put_events(std::string& out, uint64_t offset, std::span<const FileEvent> events);
   base::Status write_start(std::span<const FileEvent> events, std::span<const Feature> features);
   base::Status write_parts(std::span<iovec> parts);
   base::Status fail(int error_number);

@@ -14,12 +14,14 @@
 #include <optional>
 
 #include "collect/parts.h"
-#include "collect/put.h"
 #include "kernel/perf_event.h"
 #include "stream/perf_file.h"
+#include "stream/put.h"
 
 namespace tephra::collect {
 namespace {
+
+using stream::put;
 
 using Clock = std::chrono::steady_clock;
 

@@ -1,31 +1,18 @@
 #pragma once
 
-#include <linux/perf_event.h>
 #include <sys/uio.h>
 
 #include <cstdint>
 #include <span>
-#include <string>
-#include <vector>
 
 #include "base/bytes.h"
 #include "base/result.h"
+#include "formats/perf_data_sections.h"
 
 namespace tephra::collect {
 
-// One event of a recording as the file describes it.
-struct FileEvent {
-  perf_event_attr attr{};
-  std::string name;
-  std::vector<uint64_t> ids;
-  int group = -1;  // events of one group follow each other, the first leads; -1: in none
-};
-
-// A feature section: its bit in perf's header and its content.
-struct Feature {
-  int bit = 0;
-  std::string content;
-};
+using formats::Feature;
+using formats::FileEvent;
 
 // Where the records of a recording go: a file or a pipe. Its start, with events and the features known so far, is
 // written when it is made.

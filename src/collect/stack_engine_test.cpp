@@ -7,12 +7,14 @@
 #include <atomic>
 #include <thread>
 
-#include "collect/put.h"
 #include "collect/stack_program_for_tests.h"
 #include "collect/walked_samples.h"
+#include "stream/put.h"
 
 namespace tephra::collect {
 namespace {
+
+using stream::put;
 
 using namespace std::chrono_literals;
 

@@ -16,24 +16,20 @@
 #include "collect/elf_build_id.h"
 #include "collect/event_attr.h"
 #include "collect/mapped_file.h"
-#include "collect/put.h"
 #include "kernel/cgroups.h"
+#include "stream/put.h"
 
 namespace tephra::collect {
 namespace {
+
+using stream::put;
+using stream::put_name;
 
 constexpr size_t kBlockBytes = 256 << 10;
 constexpr size_t kMaxNameBytes = 4096;
 constexpr size_t kMaxCommBytes = 64;
 constexpr uint16_t kMiscBuildId = 1 << 14;   // PERF_RECORD_MISC_MMAP_BUILD_ID
 constexpr uint16_t kMiscForkExec = 1 << 13;  // the mappings of the parent are not copied
-
-// A name ends with a NUL and fills whole words. What a name may not hold is cut.
-void put_name(std::string& out, std::string_view name, size_t limit) {
-  name = name.substr(0, std::min(name.find('\0'), limit));
-  out += name;
-  out.append(8 - name.size() % 8, '\0');
-}
 
 std::string mmap_body(int32_t pid, uint32_t tid, uint64_t start, uint64_t size, uint64_t offset,
                       std::string_view name) {

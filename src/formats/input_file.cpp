@@ -1,6 +1,7 @@
 #include "formats/input_file.h"
 
 #include "base/unpack.h"
+#include "formats/perf_data_folder.h"
 
 namespace tephra::formats {
 namespace {
@@ -11,6 +12,10 @@ constexpr size_t kMostUnpacked = size_t{8} << 30;
 }  // namespace
 
 base::Result<InputFile> InputFile::open(const std::string& path) {
+  if (is_perf_data_folder(path)) {
+    TEPHRA_TRY(std::string joined, read_perf_data_folder(path));
+    return InputFile(base::FileContent::from_string(std::move(joined)));
+  }
   TEPHRA_TRY(auto content, base::FileContent::open(path));
   // A file may be packed more than once: an archive of files that are packed already.
   for (int layers = 0; layers < 3 && !base::packing_of(content.bytes()).empty(); ++layers) {

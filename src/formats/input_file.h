@@ -10,7 +10,7 @@ namespace tephra::formats {
 // The bytes of a profile as its format has them: unpacked where the file is compressed.
 class InputFile {
  public:
-  // `path` may be "-" for standard input.
+  // `path` may be "-" for standard input, or a folder that `perf record --threads` wrote.
   static base::Result<InputFile> open(const std::string& path);
 
   base::Bytes bytes() const { return content_.bytes(); }

@@ -4,10 +4,13 @@
 
 #include <bit>
 #include <ctime>
+#include <optional>
 #include <unordered_map>
 
 #include "base/zstd_stream.h"
 #include "formats/perf_data_features.h"
+#include "formats/perf_data_writer.h"
+#include "stream/converted_facts.h"
 #include "stream/event_name.h"
 #include "stream/records.h"
 
@@ -21,6 +24,7 @@ using stream::Recording;
 
 constexpr std::string_view kMagic = "PERFILE2";
 constexpr std::string_view kSwappedMagic = "2ELIFREP";
+constexpr std::string_view kZstdMagic = "\x28\xb5\x2f\xfd";
 constexpr size_t kPipeHeaderSize = 16;
 constexpr size_t kFileHeaderSize = 104;
 constexpr size_t kSmallestAttribute = 64;  // PERF_ATTR_SIZE_VER0
@@ -143,8 +147,12 @@ bool read_header_record(const stream::Record& record, Bytes payload, Recording& 
     case stream::kRecordBuildId:
       return read_build_id(record.bytes, record.misc, recording);
     case stream::kRecordTracingData:
-      recording.tracing_data = payload;
-      return true;
+      if (!payload.empty()) {
+        recording.tracing_data = payload;
+      } else {
+        recording.tracing_data = reader.bytes(reader.u32());  // simpleperf has it inside the record
+      }
+      return reader.ok();
     default:
       return true;
   }
@@ -161,7 +169,8 @@ StreamContent read_header_records(Bytes part, bool pipe, Recording& recording) {
   while (walker.next(record)) {
     const bool compressed = record.type == stream::kRecordCompressed || record.type == stream::kRecordCompressed2;
     content.compressed = content.compressed || compressed;
-    if (!pipe && record.type != stream::kRecordBuildId) continue;
+    // Files have sections for these; killed writers and simpleperf leave records all the same.
+    if (!pipe && record.type != stream::kRecordBuildId && record.type != stream::kRecordTracingData) continue;
     const size_t end = static_cast<size_t>(record.bytes.data() - part.data()) + record.bytes.size();
     const Bytes payload = part.subspan(end, walker.position() - end);
     if (!read_header_record(record, payload, recording)) ++recording.quality[Reason::malformed_records];
@@ -169,7 +178,7 @@ StreamContent read_header_records(Bytes part, bool pipe, Recording& recording) {
   return content;
 }
 
-// Unpacks COMPRESSED records: one zstd stream over all of them, whose content is records again. A record may begin in
+// Unpacks COMPRESSED records: one zstd stream over many of them, whose content is records again. A record may begin in
 // one compressed record and end in the next, so only whole ones are passed on.
 class Unpacker {
  public:
@@ -198,7 +207,13 @@ class Unpacker {
 
  private:
   void add(Bytes packed) {
-    if (!zstd_.decompress(packed, pending_, limit_ - std::min(limit_, text_.size()))) damaged_ = true;
+    // Each thread of `perf record --threads` has its own stream; streams are never ended, only flushed.
+    if (base::as_text(packed).starts_with(kZstdMagic)) {
+      damaged_ = damaged_ || !pending_.empty();
+      pending_.clear();
+      zstd_.emplace();
+    }
+    if (!zstd_->decompress(packed, pending_, limit_ - std::min(limit_, text_.size()))) damaged_ = true;
     stream::RecordWalker walker(base::as_bytes(pending_));
     stream::Record record;
     while (walker.next(record)) continue;
@@ -206,7 +221,7 @@ class Unpacker {
     pending_.erase(0, walker.position());
   }
 
-  base::ZstdDecompressor zstd_;
+  std::optional<base::ZstdDecompressor> zstd_{std::in_place};
   size_t limit_;
   std::string text_;
   std::string pending_;
@@ -253,6 +268,10 @@ base::Result<Recording> finish(Recording recording, const StreamContent& content
   if (recording.events.empty()) return base::failed("cannot read", "", "the perf.data file describes no event");
   if (content.compressed) unpack(recording);
   tell_apart(recording.events);
+  if (recording.recorder && stream::is_converted(*recording.recorder)) {
+    recording.converted = true;
+    stream::describe_events(*recording.recorder, recording.events);
+  }
   recording.facts.format = "perf.data";
   recording.facts.clock = clock_name(recording);
   return recording;
@@ -292,7 +311,8 @@ base::Result<Recording> open_file(Bytes file) {
   const bool marked =
       std::any_of(feature_bits.begin(), feature_bits.end(), [](std::byte b) { return b != std::byte{}; });
   StreamContent content;
-  if (!marked || has_feature(feature_bits, stream::kFeatureCompressed)) {
+  const bool of_simpleperf = recording.interpreted_code;
+  if (!marked || of_simpleperf || has_feature(feature_bits, stream::kFeatureCompressed)) {
     content = read_header_records(recording.records[0], false, recording);
   }
   return finish(std::move(recording), content);
@@ -315,6 +335,8 @@ const Format kPerfData{
     .endings = ".data",
     .refusal = refusal,
     .open = open,
+    .write = write_perf_data,
+    .single_samples = true,
 };
 
 }  // namespace tephra::formats

@@ -7,6 +7,7 @@
 #include <ctime>
 #include <unordered_map>
 
+#include "formats/simpleperf_sections.h"
 #include "stream/embedded_names.h"
 #include "stream/records.h"
 
@@ -147,6 +148,12 @@ bool read_feature(uint32_t feature, Bytes section, stream::Recording& recording)
       return read_command_line(section, recording.facts.command_line);
     case stream::kFeatureEventDescription:
       return read_event_descriptions(section, recording);
+    case stream::kFeatureSimpleperfFiles:
+      return read_simpleperf_files(section, recording);
+    case stream::kFeatureSimpleperfFileMessages:
+      return read_simpleperf_file_messages(section, recording);
+    case stream::kFeatureSimpleperfMeta:
+      return read_simpleperf_meta(section, recording);
     case stream::kFeatureTephraFacts:
       recording.recorder = stream::parse_facts(base::as_text(section));
       return true;

@@ -17,6 +17,7 @@
 #include "formats/java_profile.h"
 #include "formats/jemalloc_heap.h"
 #include "formats/jit_notes.h"
+#include "formats/json_tables.h"
 #include "formats/perf_data.h"
 #include "formats/perf_script.h"
 #include "formats/pprof.h"
@@ -42,6 +43,7 @@ std::span<const Format* const> formats() {
       &kThreadz,  //
       &kGoCount,  //
       &kPprof,  //
+      &kJson,  //
       &kPerfScript,  //
       &kBpftrace,  //
       &kBccStacks,  //

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <bit>
 
+#include "stream/jit_traces.h"
+
 namespace tephra::stream {
 namespace {
 
@@ -16,6 +18,7 @@ constexpr uint64_t kBranchHwIndex = 1u << 17;
 constexpr uint64_t kBranchCounters = 1u << 19;  // since Linux 6.8
 constexpr uint16_t kMiscBuildId = 1u << 14;     // in MMAP2
 constexpr uint16_t kMiscMmapData = 1u << 13;
+constexpr uint32_t kProtectionGenerated = 0x4000;  // simpleperf's own bit
 constexpr uint16_t kMiscCommExec = 1u << 13;
 constexpr uint16_t kMiscForkSynthesized = 1u << 13;  // perf's own use of the bit
 
@@ -96,7 +99,8 @@ void read_rest(ByteReader& reader, const EventLayout& layout, Sample& sample) {
 
 }  // namespace
 
-Decoder::Decoder(const Recording& recording) : events_(recording.events) {
+Decoder::Decoder(const Recording& recording)
+    : events_(recording.events), interpreted_code_(recording.interpreted_code), converted_(recording.converted) {
   for (uint32_t index = 0; index < events_.size(); ++index) {
     for (const uint64_t id : events_[index].ids) event_by_id_.emplace(id, index);
   }
@@ -106,6 +110,8 @@ Decoder::Decoder(const Recording& recording) : events_(recording.events) {
       std::any_of(events_.begin(), events_.end(), [](const RecordedEvent& e) { return e.layout.build_ids; });
   has_time_ = std::all_of(events_.begin(), events_.end(),
                           [](const RecordedEvent& e) { return e.layout.sample_type & PERF_SAMPLE_TIME; });
+  has_cpu_ = std::all_of(events_.begin(), events_.end(),
+                         [](const RecordedEvent& e) { return e.layout.sample_type & PERF_SAMPLE_CPU; });
   sample_id_offset_ = offset_of_id(first.sample_type);
   has_trailer_ = trailer_size(first) > 0;
   trailer_has_identifier_ = first.sample_id_all && first.sample_type & PERF_SAMPLE_IDENTIFIER;
@@ -161,6 +167,7 @@ bool Decoder::decode_sample(const Record& record, Sample& sample) const {
     sample.period = layout.sample_period_or_frequency;
   }
   read_rest(reader, layout, sample);
+  if (converted_ && type & PERF_SAMPLE_WEIGHT) sample.count = reader.u64();
   return reader.ok();
 }
 
@@ -250,7 +257,9 @@ Event Decoder::decode_mmap2(const Record& record) const {
     mmap.file = {major << 32 | minor, identity.u64(), identity.u64()};
   }
   mmap.path = base::until_nul(reader.bytes(reader.remaining()));
+  mmap.generated = interpreted_code_ && (protection & kProtectionGenerated) != 0;
   mmap.executable = !(record.misc & kMiscMmapData) && (protection == 0 || (protection & 4) != 0);
+  mmap.executable = mmap.executable || mmap.generated || (interpreted_code_ && !is_anonymous_memory(mmap.path));
   return mmap;
 }
 
@@ -334,7 +343,8 @@ Event Decoder::decode(const Record& record) const {
   }
   const bool kernel_record = record.type > 0 && record.type <= PERF_RECORD_AUX_OUTPUT_HW_ID;
   const bool user_record = record.type >= kRecordHeaderAttr && record.type <= kRecordCompressed2;
-  if (kernel_record || user_record) return Ignored{record.type};
+  const bool of_simpleperf = record.type >= kRecordFirstOfSimpleperf && record.type < kRecordEndOfSimpleperf;
+  if (kernel_record || user_record || of_simpleperf) return Ignored{record.type};
   return Unknown{record.type};
 }
 

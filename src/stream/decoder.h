@@ -32,6 +32,8 @@ class Decoder {
 
   // Whether samples carry the time; where not, order in the file is all there is.
   bool has_time() const { return has_time_; }
+  // Whether samples carry the CPU.
+  bool has_cpu() const { return has_cpu_; }
   // Whether other records tell when they were made.
   bool has_trailer() const { return has_trailer_; }
 
@@ -55,11 +57,14 @@ class Decoder {
 
   const std::vector<RecordedEvent>& events_;
   std::unordered_map<uint64_t, uint32_t> event_by_id_;
+  bool interpreted_code_ = false;
+  bool converted_ = false;
   size_t sample_id_offset_ = 0;  // where a sample's id is, 0 when samples have none
   bool has_trailer_ = false;
   bool trailer_has_identifier_ = false;
   bool has_build_ids_ = false;
   bool has_time_ = false;
+  bool has_cpu_ = false;
 };
 
 }  // namespace tephra::stream

@@ -45,9 +45,9 @@ enum RowBits : uint64_t {
 };
 
 // Kinds of code by their numbers in files: append only.
-constexpr std::array kKinds{model::CodeKind::kNone,      model::CodeKind::kFile,   model::CodeKind::kVdso,
-                            model::CodeKind::kAnonymous, model::CodeKind::kKernel, model::CodeKind::kKernelModule,
-                            model::CodeKind::kJit};
+constexpr std::array kKinds{model::CodeKind::kNone,      model::CodeKind::kFile,       model::CodeKind::kVdso,
+                            model::CodeKind::kAnonymous, model::CodeKind::kKernel,     model::CodeKind::kKernelModule,
+                            model::CodeKind::kJit,       model::CodeKind::kKernelCode, model::CodeKind::kImported};
 
 class Writer {
  public:

@@ -61,6 +61,7 @@ struct Sample {
   uint64_t ip = 0;
   uint64_t address = 0;
   uint64_t period = 1;
+  uint64_t count = 1;     // how many samples the record stands for, where the file was written from a profile
   uint16_t misc = 0;      // the record header's, whose low bits tell kernel from user
   base::Words callchain;  // leaf first, with perf's context markers
   bool has_callchain = false;
@@ -83,6 +84,7 @@ struct Mmap {
   uint64_t file_offset = 0;
   bool kernel = false;
   bool executable = true;
+  bool generated = false;  // simpleperf: a piece of generated code, whose names are by absolute addresses
   model::FileIdentity file;
   model::BuildId build_id;
   std::string_view path;

@@ -21,6 +21,10 @@ enum UserRecordType : uint32_t {
   kRecordCompressed = 81,
   kRecordFinishedInit = 82,
   kRecordCompressed2 = 83,
+  // simpleperf's own: symbols of the kernel, parts of large records, call chains that samples hold already, and how
+  // unwinding went.
+  kRecordFirstOfSimpleperf = 32768,
+  kRecordEndOfSimpleperf = 32768 + 64,
 };
 
 // Sections behind the data, by their bit in the header.
@@ -46,9 +50,12 @@ enum PerfFeature : uint32_t {
   kFeatureClockId = 23,
   kFeatureCompressed = 27,
   kFeatureClockData = 29,
-  kFeatureTephraFacts = 200,  // ours: lines of text, see stream/recorder_facts.h
-  kFeatureTephraNames = 201,  // ours: see stream/embedded_names.h; empty where there are none
-  kFeatureTephraJit = 202,    // ours: names of generated code, see stream/jit_log.h
+  kFeatureSimpleperfFiles = 128,         // simpleperf's: symbol tables
+  kFeatureSimpleperfMeta = 129,          // pairs of texts
+  kFeatureSimpleperfFileMessages = 132,  // the symbol tables of later versions, as protocol buffers
+  kFeatureTephraFacts = 200,             // ours: lines of text, see stream/recorder_facts.h
+  kFeatureTephraNames = 201,             // ours: see stream/embedded_names.h; empty where there are none
+  kFeatureTephraJit = 202,               // ours: names of generated code, see stream/jit_log.h
 };
 inline constexpr uint32_t kFeatureBits = 256;
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "stream/converted_facts.h"
 #include "stream/jit_traces.h"
 
 namespace tephra::stream {
@@ -15,7 +16,8 @@ bool is_kernel_image(std::string_view path) {
 
 }  // namespace
 
-ProcessHistory::ProcessHistory(model::ProfileAssembler& assembler, const Recording& recording) : assembler_(assembler) {
+ProcessHistory::ProcessHistory(model::ProfileAssembler& assembler, const Recording& recording)
+    : assembler_(assembler), converted_(recording.converted) {
   for (const FileBuildId& file : recording.build_ids) {
     if (file.kernel && is_kernel_image(file.path)) {
       kernel_build_id_ = file.build_id;
@@ -73,7 +75,11 @@ model::Mapping ProcessHistory::describe(const Mmap& mmap) {
   mapping.file = mmap.file;
   if (mmap.path.starts_with("[vdso") || mmap.path.starts_with("[vectors]")) {
     mapping.kind = CodeKind::kVdso;
-  } else if (is_anonymous_memory(mmap.path)) {
+  } else if (converted_ && mmap.path.starts_with(kNamesOnlyPath)) {
+    const std::string_view of = mmap.path.substr(kNamesOnlyPath.size());
+    mapping.path = assembler_.string(of.substr(std::min(of.size(), size_t{1})));
+    mapping.kind = CodeKind::kImported;
+  } else if (mmap.generated || is_anonymous_memory(mmap.path)) {
     mapping.kind = CodeKind::kAnonymous;
     mapping.base = mmap.start;
     mapping.pid = mmap.pid;
@@ -102,9 +108,8 @@ void ProcessHistory::apply_mmap(const Mmap& mmap, uint64_t moment) {
   processes_[mmap.pid].had_memory = true;
   if (!mmap.executable || mmap.size == 0 || mmap.start + mmap.size < mmap.start) return;
   const model::Mapping mapping = describe(mmap);
-  const uint64_t offset = mapping.kind == CodeKind::kFile   ? mmap.file_offset
-                          : mapping.kind == CodeKind::kVdso ? 0
-                                                            : mmap.start;
+  const bool of_file = mapping.kind == CodeKind::kFile || mapping.kind == CodeKind::kImported;
+  const uint64_t offset = of_file ? mmap.file_offset : mapping.kind == CodeKind::kVdso ? 0 : mmap.start;
   map(processes_[mmap.pid], {mmap.start, mmap.start + mmap.size, offset, assembler_.mapping(mapping)}, moment);
 }
 

@@ -82,6 +82,7 @@ class ProcessHistory {
   static Period<T> at(const Changes<T>& changes, uint64_t moment);
 
   model::ProfileAssembler& assembler_;
+  bool converted_ = false;
   std::unordered_map<std::string, model::BuildId> build_ids_;
   model::BuildId kernel_build_id_;
   AddressSpaces spaces_;

@@ -8,6 +8,7 @@
 #include "base/parallel.h"
 #include "model/profile_assembler.h"
 #include "stream/chain_maker.h"
+#include "stream/converted_facts.h"
 #include "stream/decoder.h"
 #include "stream/event_name.h"
 #include "stream/recorded_unwinder.h"
@@ -129,8 +130,8 @@ struct ReadCounts {
 
   // Whether the sample is taken.
   bool note(KeyMaker::Answer answer, const Sample& sample) {
-    idle += answer == KeyMaker::Answer::kIdle;
-    own += answer == KeyMaker::Answer::kOwn;
+    if (answer == KeyMaker::Answer::kIdle) idle += sample.count;
+    if (answer == KeyMaker::Answer::kOwn) own += sample.count;
     if (answer != KeyMaker::Answer::kTake) return false;
     first_time = std::min(first_time, sample.origin.time);
     last_time = std::max(last_time, sample.origin.time);
@@ -161,8 +162,8 @@ void for_each_part(const SideBand& side_band, Sample& sample, uint64_t position,
   }
 }
 
-// Calls visit(sample, position) for the samples of a chunk, and expect(sample) for each while the one before it is still
-// to be visited.
+// Calls visit(sample, position) for the samples of a chunk, and expect(sample) for each while the one before it is
+// still to be visited.
 template <class Expect, class Visit>
 void for_each_in_chunk(const Decoder& decoder, const SideBand& side_band, const Chunk& chunk, ReadCounts& counts,
                        Expect expect, Visit visit) {
@@ -197,9 +198,14 @@ void for_each_in_chunk(const Decoder& decoder, const SideBand& side_band, const 
 class RowWriter {
  public:
   RowWriter(const Recording& recording, const SideBand& side_band, model::ProfileAssembler& assembler)
-      : recording_(recording), side_band_(side_band), assembler_(assembler), resolver_(assembler, side_band.history) {
+      : recording_(recording),
+        side_band_(side_band),
+        assembler_(assembler),
+        resolver_(assembler, side_band.history, recording.interpreted_code) {
     for (const RecordedEvent& event : recording.events) {
-      events_.push_back(assembler.event({assembler.string(event.name), assembler.string(unit_of(event.layout))}));
+      const std::string_view unit = event.unit.empty() ? unit_of(event.layout) : event.unit;
+      events_.push_back(assembler.event(
+          {assembler.string(event.name), assembler.string(unit), assembler.string(event.counted), event.uncounted}));
     }
   }
 
@@ -221,11 +227,11 @@ class RowWriter {
     if (wants_user_frames && !kernel_thread && !resolved.has_user_frame) {
       faults_.push_back(Reason::user_stack_missing);
     }
-    model::StringId comm = key.comm;
-    if (!comm) comm = assembler_.string(key.pid == 0 ? "swapper" : ":" + std::to_string(key.tid));
+    // What is not in the file was not in the profile that it was written from, which told why.
+    if (recording_.converted) faults_.clear();
     return {.stack = resolved.stack,
             .event = events_[key.event],
-            .thread = assembler_.thread({key.pid, key.tid, comm, kernel_thread}),
+            .thread = assembler_.thread(thread_of(key, kernel_thread)),
             .walk_end = key.walk_end};
   }
 
@@ -245,6 +251,14 @@ class RowWriter {
   }
 
  private:
+  model::Thread thread_of(const SampleKey& key, bool kernel_thread) {
+    const bool nameless_before = recording_.converted && key.pid >= kFirstMadeUpPid;
+    model::StringId comm = key.comm;
+    if (!comm && !nameless_before) comm = assembler_.string(key.pid == 0 ? "swapper" : ":" + std::to_string(key.tid));
+    const auto number = [&](int32_t id) { return recording_.converted && id >= kFirstMadeUpPid ? -1 : id; };
+    return {number(key.pid), number(key.tid), comm, kernel_thread};
+  }
+
   const Recording& recording_;
   const SideBand& side_band_;
   model::ProfileAssembler& assembler_;
@@ -278,7 +292,7 @@ class SampleCounter {
         job_.decoder, job_.side_band, chunk, counts_, [&](const Sample& sample) { keys_.expect(sample); },
         [&](const Sample& sample, uint64_t position) {
           if (!counts_.note(keys_.make(sample, position, key_), sample)) return;
-          table_.add(key_, position, 1, sample.period);
+          table_.add(key_, position, sample.count, sample.period);
         });
     if (job_.options.done_with) job_.options.done_with(chunk.bytes);
   }
@@ -357,7 +371,7 @@ void visit_in_order(const Job& job, ReadCounts& counts, Visit visit) {
 SampleTable count_in_order(const Job& job, ReadCounts& counts) {
   SampleTable table;
   visit_in_order(job, counts, [&](const Sample& sample, const SampleKey& key, uint64_t position) {
-    table.add(key, position, 1, sample.period);
+    table.add(key, position, sample.count, sample.period);
   });
   table.sort();
   return table;
@@ -382,6 +396,9 @@ void write_every(const Job& job, model::ProfileAssembler& assembler, ReadCounts&
   SampleTable known;
   std::vector<model::ProfileAssembler::Sample> described;
   std::vector<std::vector<Reason>> faults;
+  // A profile whose samples had no times still has none; of a recording it is known that they are 0.
+  const bool has_times = !job.recording.converted || job.decoder.has_time();
+  const bool has_cpus = !job.recording.converted || job.decoder.has_cpu();
   visit_in_order(job, counts, [&](const Sample& sample, const SampleKey& key, uint64_t position) {
     const uint32_t row = known.find_or_add(key, position);
     if (row == described.size()) {
@@ -390,9 +407,10 @@ void write_every(const Job& job, model::ProfileAssembler& assembler, ReadCounts&
     }
     auto out = described[row];
     for (const Reason reason : faults[row]) ++assembler.quality()[reason];
+    out.count = sample.count;
     out.value = sample.period;
-    out.time = sample.origin.time;
-    out.cpu = sample.origin.cpu;
+    if (has_times) out.time = sample.origin.time;
+    if (has_cpus) out.cpu = sample.origin.cpu;
     assembler.sample(out);
   });
   assembler.facts().engine = writer.engine();
@@ -406,8 +424,8 @@ void add_costs(const RecorderFacts& recorder, model::RecordingFacts& facts) {
   }
 }
 
-// Where the file's pages hold copies of stacks, mapping them costs as much as the walks. It is done once, by all threads,
-// and they stay, unless that is too much.
+// Where the file's pages hold copies of stacks, mapping them costs as much as the walks. It is done once, by all
+// threads, and they stay, unless that is too much.
 constexpr size_t kMostBytesKept = size_t{1} << 30;
 constexpr size_t kBytesFetchedAtOnce = 16 << 20;
 
@@ -463,7 +481,12 @@ model::Profile build_profile(const Recording& recording, const BuildOptions& giv
     assembler.facts().first_time = counts.first_time;
     assembler.facts().last_time = counts.last_time;
   }
-  return std::move(assembler).finish();
+  model::Profile profile = std::move(assembler).finish();
+  if (recording.converted) add_profile_facts(*recording.recorder, profile);
+  if (!recording.symbols.empty() && !profile.facts.names) {
+    profile.facts.names = std::make_shared<const model::EmbeddedNames>(name_frames(recording.symbols, profile));
+  }
+  return profile;
 }
 
 void for_each_sample(const Recording& recording, const SampleFilter& filter,

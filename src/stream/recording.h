@@ -10,6 +10,7 @@
 #include "model/profile.h"
 #include "model/quality.h"
 #include "stream/event_layout.h"
+#include "stream/file_symbols.h"
 #include "stream/jit_log.h"
 #include "stream/recorded_walks.h"
 #include "stream/recorder_facts.h"
@@ -21,6 +22,10 @@ struct RecordedEvent {
   std::string name;
   EventLayout layout;
   std::vector<uint64_t> ids;
+  // What files tell that were written from profiles (see model::Event).
+  std::string unit{};  // empty: as the layout says
+  std::string counted{};
+  bool uncounted = false;
 };
 
 struct FileBuildId {
@@ -41,7 +46,14 @@ struct Recording {
   std::optional<RecorderFacts> recorder;       // what tephra's recorder told about itself
   std::shared_ptr<const RecordedWalks> walks;  // stack copies that the recorder has walked; null: none
   std::shared_ptr<const JitLog> jit;           // names of generated code; null where the recorder stored none
-  model::Quality quality;                      // what the reader of the file found wrong
+  std::vector<FileSymbols> symbols;            // symbol tables of files that ran, as simpleperf stores them
+  // It was written from a profile (see stream/converted_facts.h): weights of samples are counts of samples, and what
+  // was missing is told and not to be judged from the records.
+  bool converted = false;
+  // simpleperf's call chains also lead through files that are interpreted, which are not mapped as code, and hold where
+  // calls are rather than where they return to.
+  bool interpreted_code = false;
+  model::Quality quality;  // what the reader of the file found wrong
 };
 
 }  // namespace tephra::stream

@@ -26,6 +26,8 @@ void StackResolver::collect_addresses(const SampleKey& key) {
   Space space = space_of_mode(key.mode);
   bool leaf_of_space = true;
   uint32_t exact = 0;
+  // What we walked ourselves are return addresses.
+  const bool as_recorded = calls_recorded_ && key.walk_end == TEPHRA_WALK_NOT_TOLD;
   for (size_t i = 0; i < key.callchain.size(); ++i) {
     const uint64_t word = key.callchain[i];
     if (word >= kFirstChainMarker) {
@@ -37,7 +39,7 @@ void StackResolver::collect_addresses(const SampleKey& key) {
       exact = space == Space::kUser ? key.exact_addresses : 0;
       continue;
     }
-    const bool instruction = leaf_of_space || exact > 0;
+    const bool instruction = leaf_of_space || exact > 0 || as_recorded;
     addresses_.push_back({word, space, instruction ? AddressKind::kInstruction : AddressKind::kReturn});
     if (!leaf_of_space && exact > 0) --exact;
     leaf_of_space = false;

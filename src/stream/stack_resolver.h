@@ -14,8 +14,9 @@ namespace tephra::stream {
 // the outermost to the leaf.
 class StackResolver {
  public:
-  StackResolver(model::ProfileAssembler& assembler, const ProcessHistory& history)
-      : assembler_(assembler), history_(history) {}
+  // `calls_recorded`: chains hold where calls are, not where they return to, as simpleperf writes them.
+  StackResolver(model::ProfileAssembler& assembler, const ProcessHistory& history, bool calls_recorded = false)
+      : assembler_(assembler), history_(history), calls_recorded_(calls_recorded) {}
 
   struct Resolved {
     model::StackId stack;
@@ -56,6 +57,7 @@ class StackResolver {
 
   model::ProfileAssembler& assembler_;
   const ProcessHistory& history_;
+  const bool calls_recorded_;
   std::vector<Address> addresses_;  // leaf first; kept to save allocations
   uint32_t chain_addresses_ = 0;    // how many of them the chain told
   // Of the sample before, outermost first: threads stay in their outer frames, so the next one often begins with it.

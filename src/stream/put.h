@@ -1,10 +1,11 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <string>
 #include <string_view>
 
-namespace tephra::collect {
+namespace tephra::stream {
 
 // How records and feature sections hold values.
 
@@ -21,4 +22,11 @@ inline void put_text(std::string& out, std::string_view text) {
   out.append(padded - text.size(), '\0');
 }
 
-}  // namespace tephra::collect
+// A name in a record ends with a NUL and fills whole words. What a name may not hold is cut.
+inline void put_name(std::string& out, std::string_view name, size_t limit) {
+  name = name.substr(0, std::min(name.find('\0'), limit));
+  out += name;
+  out.append(8 - name.size() % 8, '\0');
+}
+
+}  // namespace tephra::stream
