@@ -13,7 +13,6 @@ from support import LiveTest, TEPHRA, parse_folded, program, run
 
 
 class ConvertTest(LiveTest):
-
     def recording(self):
         data = self.path("spin.data")
         self.tephra("record", "-q", "-g", "-F", "997", "-o", data, "--", program("spin"), "400")
@@ -88,7 +87,9 @@ class AnyFormat(ConvertTest):
 
     def test_names_may_be_redacted(self):
         data = self.recording()
-        profile = self.convert("--redact", "key", data)
+        with open(self.path("key"), "w") as file:
+            file.write("a key that is long enough to be one\n")
+        profile = self.convert("--redact", self.path("key"), data)
         with gzip.open(profile) as file:
             self.assertNotIn(b"heavy", file.read())
 
@@ -106,7 +107,8 @@ class Verdicts(ConvertTest):
 
     def test_strict_is_a_status(self):
         self.tephra("record", "-q", "-F", "997", "--no-embed", "-o", self.path("poor.data"), "--", program("spin"), "300")
-        self.tephra("convert", "--strict", "--symfs", self.path("nowhere"), self.path("poor.data"), "-o",
+        os.mkdir(self.path("empty"))
+        self.tephra("convert", "--strict", "--symfs", self.path("empty"), self.path("poor.data"), "-o",
                     self.path("out.pb.gz"), status=3)
         self.assertTrue(os.path.exists(self.path("out.pb.gz")))
 
