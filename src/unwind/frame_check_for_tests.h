@@ -35,6 +35,7 @@ class FrameCheck {
     uint64_t places = 0;              // looked at, where libdw has a description
     uint64_t unsupported = 0;         // of them, where rules cannot say what is described
     uint64_t frame_pointer_lost = 0;  // where rules cannot say where the caller's is
+    uint64_t unjudged = 0;            // where libdw cannot say what it found a description of
     uint64_t differ = 0;
     std::string first_difference;
   };
@@ -106,7 +107,11 @@ class FrameCheck {
     const std::vector<unsigned long long> registers(machine.registers.begin(), machine.registers.end());
     const int end =
         tephra_step_by_rule(is_x86 ? TEPHRA_X86_64 : TEPHRA_ARM64, &rule, nullptr, &frame, registers.data());
-    if (!expected.cfa) return "libdw cannot say the CFA";
+    // libdw evaluates nothing where a register is set after an expression, as libgcrypt's assembly does; unwinders go on.
+    if (!expected.cfa) {
+      ++outcome_.unjudged;
+      return "";
+    }
     if (end == TEPHRA_WALK_IMPLAUSIBLE && *expected.cfa <= machine.registers[is_x86 ? 7 : 31]) return "";
     if (end != 0) return fmt::format("the step ends with {}", end);
     if (frame.sp != *expected.cfa) return fmt::format("CFA {:#x}, libdw {:#x}", frame.sp, *expected.cfa);

@@ -228,6 +228,7 @@ TEST(FrameTable, AgreesWithLibdw) {
   uint64_t files = 0;
   uint64_t unsupported = 0;
   uint64_t lost = 0;
+  uint64_t unjudged = 0;
   const auto begin = std::chrono::steady_clock::now();
   std::vector<std::string> paths{libc_path()};
   for (const char* folder :
@@ -250,6 +251,7 @@ TEST(FrameTable, AgreesWithLibdw) {
     places += outcome.places;
     unsupported += outcome.unsupported;
     lost += outcome.frame_pointer_lost;
+    unjudged += outcome.unjudged;
     ++files;
   }
   std::printf("%llu files, %llu places, %llu unsupported, frame pointer lost at %llu\n",
@@ -258,6 +260,7 @@ TEST(FrameTable, AgreesWithLibdw) {
   if (files < 10) GTEST_SKIP() << "there are hardly any files to compare";
   EXPECT_GT(places, 1000u);
   EXPECT_LT(unsupported * 100, places);
+  EXPECT_LT(unjudged * 10'000, places);
   EXPECT_LT(lost * 100, places);
 }
 
