@@ -210,11 +210,11 @@ struct Row {
 // Sums the rows of one context after the other.
 class RowSums {
  public:
-  RowSums(const model::Profile& profile, const StackChildren& children, const FrameKeys& keys, bool with_children)
+  RowSums(const model::Profile& profile, const FrameKeys& keys, bool with_children, const std::vector<bool>& outermost)
       : profile_(profile),
         keys_(keys),
         with_children_(with_children),
-        outermost_(outermost_rows(profile, children, keys.of_frame(), keys.size())),
+        outermost_(outermost),
         weights_(profile),
         row_of_key_(keys.size(), kNoRow) {}
 
@@ -240,8 +240,6 @@ class RowSums {
     used_keys_.clear();
   }
 
-  const std::vector<bool>& outermost() const { return outermost_; }
-
  private:
   static constexpr uint32_t kNoRow = UINT32_MAX;
 
@@ -259,7 +257,7 @@ class RowSums {
   const model::Profile& profile_;
   const FrameKeys& keys_;
   const bool with_children_;
-  const std::vector<bool> outermost_;
+  const std::vector<bool>& outermost_;
   StackWeights weights_;
   std::vector<uint32_t> row_of_key_;
   std::vector<uint32_t> used_keys_;
@@ -352,8 +350,13 @@ Report make_report(const model::Profile& profile, const ReportOptions& options, 
   Contexts contexts(profile, named, options);
   const std::vector<ContextSample> samples = contexts.select();
   const FrameKeys keys(profile, named, options);
-  const StackChildren children(profile);
-  RowSums sums(profile, children, keys, options.children);
+  // Trees may have tens of millions of rows: what is not needed of them is not made.
+  std::optional<StackChildren> children;
+  auto in_order = outermost_rows_in_order(profile, keys.of_frame(), keys.size());
+  if (!in_order || options.chains != ChainOrder::kNone) children.emplace(profile);
+  const std::vector<bool> outermost =
+      in_order ? std::move(*in_order) : outermost_rows(profile, *children, keys.of_frame(), keys.size());
+  RowSums sums(profile, keys, options.children, outermost);
   std::vector<Row> sum_rows;
   for_each_context(samples, [&](std::span<const ContextSample> part) { sums.add_context(part, sum_rows); });
 
@@ -372,7 +375,7 @@ Report make_report(const model::Profile& profile, const ReportOptions& options, 
   }
   rank(report, rows);
   if (options.chains != ChainOrder::kNone) {
-    add_chains(profile, children, keys, sums.outermost(), samples, options, report, rows);
+    add_chains(profile, *children, keys, outermost, samples, options, report, rows);
   }
   report.entries.reserve(rows.size());
   for (Ranked& row : rows) report.entries.push_back(std::move(row.entry));

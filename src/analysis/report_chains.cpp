@@ -46,6 +46,7 @@ std::span<const StackId> StackWeights::settle() {
 // Callers stand before their callees in the table.
 void StackWeights::settle_by_pass() {
   rows_.clear();
+  rows_.reserve(profile_.stacks.size());
   for (uint32_t i = static_cast<uint32_t>(profile_.stacks.size()); i-- > 0;) {
     if (!touched_[i]) continue;
     rows_.push_back(StackId{i});

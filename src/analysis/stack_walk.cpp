@@ -40,4 +40,23 @@ std::vector<bool> outermost_rows(const model::Profile& profile, const StackChild
   return outermost;
 }
 
+std::optional<std::vector<bool>> outermost_rows_in_order(const model::Profile& profile,
+                                                         std::span<const uint32_t> key_of_frame, size_t key_count) {
+  std::vector<bool> outermost(profile.stacks.size(), false);
+  std::vector<uint32_t> on_path(key_count, 0);
+  std::vector<StackId> path;
+  const auto key = [&](StackId row) { return key_of_frame[profile.stacks[row].frame.value]; };
+  for (uint32_t i = 1; i < profile.stacks.size(); ++i) {
+    const StackId parent = profile.stacks[StackId{i}].parent;
+    while (!path.empty() && path.back() != parent) {
+      --on_path[key(path.back())];
+      path.pop_back();
+    }
+    if (path.empty() && parent) return std::nullopt;
+    outermost[i] = on_path[key(StackId{i})]++ == 0;
+    path.push_back(StackId{i});
+  }
+  return outermost;
+}
+
 }  // namespace tephra::analysis

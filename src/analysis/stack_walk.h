@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -31,5 +32,10 @@ class StackChildren {
 // every frame. One walk over the tree, however deep it is.
 std::vector<bool> outermost_rows(const model::Profile& profile, const StackChildren& children,
                                  std::span<const uint32_t> key_of_frame, size_t key_count);
+
+// The same without the children of rows, where each row stands right behind its caller or the rows below another callee
+// of that, as readers that sort stacks leave them; else nothing.
+std::optional<std::vector<bool>> outermost_rows_in_order(const model::Profile& profile,
+                                                         std::span<const uint32_t> key_of_frame, size_t key_count);
 
 }  // namespace tephra::analysis

@@ -289,8 +289,8 @@ class Writer {
     const std::vector<MappingUse> uses = mapping_uses();
     bases_.resize(profile_.mappings.size());
     uint64_t free = 0x10000;
-    for (uint32_t i = 1; i < profile_.mappings.size(); ++i) {
-      const model::MappingId id{i};
+    for (const model::MappingId id : mappings_in_order()) {
+      const uint32_t i = id.value;
       const model::Mapping& mapping = profile_.mappings[id];
       const bool used = uses[i].lowest <= uses[i].highest;
       const bool placed = mapping.size != 0;
@@ -310,6 +310,18 @@ class Writer {
         add_mapping(id, {uses[i].lowest & ~uint64_t{0xfff}, (uses[i].highest | 0xfff) + 1}, uses[i]);
       }
     }
+  }
+
+  // The first one is the program to pprof. Profiles of others have it there already.
+  std::vector<model::MappingId> mappings_in_order() const {
+    std::vector<model::MappingId> order;
+    for (uint32_t i = 1; i < profile_.mappings.size(); ++i) order.push_back(model::MappingId{i});
+    if (profile_.facts.engine == "imported") return order;
+    std::stable_partition(order.begin(), order.end(), [&](model::MappingId id) {
+      const bool library = profile_.text(profile_.mappings[id].path).find(".so") != std::string_view::npos;
+      return profile_.mappings[id].kind == CodeKind::kFile && !library;
+    });
+    return order;
   }
 
   struct Range {

@@ -48,12 +48,31 @@ class Translation {
     for (uint32_t i = 0; i < from_.strings.size(); ++i) strings_.push_back(to_.string(from_.strings[StringId{i}]));
   }
 
-  void add_code() {
+  // A file that another run had at another address is the same file: what frames have are places in it.
+  std::vector<MappingId> add_mappings() {
+    const Table<Mapping, MappingId>& known = to_.so_far().mappings;
+    const auto key = [](const Mapping& row) {
+      return base::hash_bytes(row.build_id.bytes(), base::mix(row.path.value, row.size));
+    };
+    std::unordered_map<uint64_t, MappingId> files;  // the first of each
+    for_each_id(known, [&](MappingId id) {
+      if (known[id].kind == CodeKind::kFile) files.try_emplace(key(known[id]), id);
+    });
     std::vector<MappingId> mappings;
     for (Mapping row : from_.mappings) {
       row.path = text(row.path);
+      if (const auto found = files.find(key(row)); found != files.end()) {
+        Mapping moved = known[found->second];
+        moved.base = row.base;
+        if (moved == row) row.base = known[found->second].base;
+      }
       mappings.push_back(to_.mapping(row));
     }
+    return mappings;
+  }
+
+  void add_code() {
+    const std::vector<MappingId> mappings = add_mappings();
     std::vector<FunctionId> functions;
     for (Function row : from_.functions) {
       row.name = text(row.name);

@@ -102,6 +102,7 @@ class OfRecordings(ConvertTest):
         ours = {row["symbol"]: row for row in report["entries"]}
         rows, head = go_pprof.top(self.pprof, "-sample_index=samples", output)
         self.assertIn("Type: samples", head)
+        self.assertTrue(head.startswith("File: spin\n"), head)
         heavy = [name for name, row in ours.items() if row["self"]["count"] > 20]
         self.assertTrue(heavy)
         for name in heavy:

@@ -89,6 +89,18 @@ class GperftoolsTest(OldProfile):
         # The caller of nearly all samples is a frame as any other.
         self.assertGreater(ours["main"][1]["count"], 0.9 * total)
 
+    def test_runs_at_other_addresses_are_joined(self):
+        self.run_program("10", CPUPROFILE=self.path("second.prof"))
+        self.tephra("convert", "-q", "prog", "cpu.prof", "second.prof", "-o", "both.pb.gz")
+        parts = [self.rows("prog", name) for name in ("cpu.prof", "second.prof")]
+        both, report = self.rows("both.pb.gz")
+        self.assertEqual(report["total"]["count"], sum(part[1]["total"]["count"] for part in parts))
+        for name in ("burn_most", "burn_some"):
+            self.assertEqual(both[name][0]["count"], sum(part[0][name][0]["count"] for part in parts), name)
+        # One file, though it was mapped elsewhere in each run.
+        dsos = json.loads(self.tephra("report", "-q", "--json", "-s", "dso", "both.pb.gz").stdout)["entries"]
+        self.assertEqual(len([row for row in dsos if row["dso"].endswith("/prog")]), 1, dsos)
+
     def test_a_program_of_another_build_is_refused(self):
         self.tephra("convert", "-q", "prog", "cpu.prof", "-o", "cpu.pb.gz")
         shutil.copy(self.path("prog"), self.path("kept"))
