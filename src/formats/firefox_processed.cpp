@@ -136,7 +136,8 @@ class Tables {
 struct Weights {
   model::EventId event;
   double scale = 1;
-  bool counts = true;  // it is a number of samples
+  bool counts = true;      // it is a number of samples
+  bool valueless = false;  // and there are no values beside
 };
 
 class Reader {
@@ -205,7 +206,8 @@ class Reader {
     Json counts;
     if (const auto origin = SampleOrigin::read(thread[kOriginMember], profile_.assembler())) {
       row.thread = origin->thread;
-      weights = {origin->event, samples["weightType"].text() == "tracing-ms" ? 1e6 : 1, !origin->by_value};
+      weights = {origin->event, samples["weightType"].text() == "tracing-ms" ? 1e6 : 1, !origin->by_value,
+                 origin->valueless};
       counts = origin->counts;
     }
     row.event = weights.event;
@@ -227,6 +229,7 @@ class Reader {
       row.value = numbers.is_array() ? weight(*number, weights.scale) : 1;
       const int64_t stands_for = counts.is_array() ? (*count).integer() : 1;
       row.count = weights.counts ? row.value : static_cast<uint64_t>(std::max<int64_t>(stands_for, 0));
+      if (weights.valueless) row.value = 0;
       if (times_known_) row.time = nanoseconds_of(now);
       profile_.assembler().sample(row);
       ++time;

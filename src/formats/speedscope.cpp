@@ -66,6 +66,7 @@ class Reader {
     model::EventId event;
     model::ThreadId thread;
     bool count_is_weight = false;
+    bool valueless = false;
     double scale = 1;    // of weights
     uint64_t time = 0;   // of what comes next
     uint64_t ticks = 1;  // of time, in one of value
@@ -108,6 +109,7 @@ class Reader {
       current.event = origin->event;
       current.thread = origin->thread;
       current.count_is_weight = !origin->by_value;
+      current.valueless = origin->valueless;
       // Of our own making: numbers are as they were.
       current.ticks = static_cast<uint64_t>(current.scale);
       current.scale = 1;
@@ -153,7 +155,7 @@ class Reader {
   void add_row(model::StackId stack, uint64_t value, uint64_t count, const Current& current) {
     model::ProfileAssembler::Sample row{.stack = stack, .event = current.event, .thread = current.thread};
     row.count = current.count_is_weight ? value : count;
-    row.value = value;
+    row.value = current.valueless ? 0 : value;
     if (times_known_) row.time = current.time;
     assembler_.sample(row);
   }
