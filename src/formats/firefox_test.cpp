@@ -214,11 +214,14 @@ TEST(Firefox, KeepsWhereCodeIs) {
   model::Frame inner = outer;
   inner.inlined = true;
   inner.function = assembler.function({.name = text("inner"), .named = true});
+  // One was not looked up, of the other it is known that there is no name.
   model::Frame unnamed{.mapping = file, .address = 0x2000};
+  model::Frame stand_in{.mapping = file, .address = 0x3000};
+  stand_in.function = assembler.function({.name = text("[unknown] ld.so+0x3000"), .named = false});
   model::Frame in_kernel{.mapping = kernel, .address = 0xffffffff81000010};
   in_kernel.function = assembler.function({.name = text("do_syscall"), .named = true});
   model::StackId stack;
-  for (const model::Frame& frame : {outer, inner, unnamed, in_kernel})
+  for (const model::Frame& frame : {stand_in, outer, inner, unnamed, in_kernel})
     stack = assembler.stack(stack, assembler.frame(frame));
   assembler.sample({.stack = stack,
                     .event = assembler.event({text("cpu-clock"), text("ns")}),
@@ -234,7 +237,9 @@ TEST(Firefox, KeepsWhereCodeIs) {
   for (model::StackId at = again->samples.stack[0]; at; at = again->stacks[at].parent) {
     frames.push_back(again->frames[again->stacks[at].frame]);
   }
-  ASSERT_EQ(frames.size(), 4u);
+  ASSERT_EQ(frames.size(), 5u);
+  EXPECT_FALSE(frames[4].function);
+  EXPECT_EQ(frames[4].address, 0x3000u);
   EXPECT_EQ(again->mappings[frames[0].mapping].kind, model::CodeKind::kKernel);
   EXPECT_EQ(again->text(again->functions[frames[0].function].name), "do_syscall");
   EXPECT_FALSE(frames[1].function);

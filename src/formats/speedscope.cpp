@@ -38,7 +38,8 @@ constexpr std::array<Unit, 6> kUnits{{
     {"bytes", "bytes", "bytes", 1},
 }};
 
-constexpr double kLargest = 1e18;  // that a number may be
+constexpr std::string_view kUnknown = "[unknown]";  // what stands for a name here
+constexpr double kLargest = 1e18;                   // that a number may be
 
 class Reader {
  public:
@@ -76,7 +77,7 @@ class Reader {
     std::string storage;
     const std::string_view name = frame["name"].text(storage);
     if (!frame["name"].is_text()) throw MalformedJson{fmt::format("frame {} has no name", frames_.size())};
-    model::Function function{.name = assembler_.string(name), .named = true};
+    model::Function function{.name = assembler_.string(name), .named = !name.starts_with(kUnknown)};
     // Where the function is, not where in it execution was: frames that differ in it are other functions.
     function.start_line = static_cast<uint32_t>(std::clamp<int64_t>(frame["line"].integer(), 0, UINT32_MAX));
     const model::FunctionId id = assembler_.function(function);

@@ -54,6 +54,18 @@ TEST(Speedscope, KnowsItsUnits) {
   EXPECT_FALSE(read_text(kSpeedscope, sampled("parsecs", "[[0]]", "[3]")).ok());
 }
 
+TEST(Speedscope, DoesNotTakeAStandInForAName) {
+  const auto profile =
+      read_text(kSpeedscope, R"({"$schema":"speedscope","shared":{"frames":[{"name":"[unknown] x.so+0x10"},
+      {"name":"f"}]},"profiles":[{"type":"sampled","name":"x","unit":"none","startValue":0,"endValue":1,"samples":[[0,1]],
+      "weights":[1]}]})");
+  ASSERT_TRUE(profile.ok());
+  const model::Stack leaf = profile->stacks[profile->samples.stack[0]];
+  EXPECT_TRUE(profile->functions[profile->frames[leaf.frame].function].named);
+  const model::FrameId outer = profile->stacks[leaf.parent].frame;
+  EXPECT_FALSE(profile->functions[profile->frames[outer].function].named);
+}
+
 TEST(Speedscope, CountsFractionsThatItDrops) {
   const auto profile = read_text(kSpeedscope, sampled("none", "[[0],[1]]", "[2.5,1]"));
   ASSERT_TRUE(profile.ok());
