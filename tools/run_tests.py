@@ -14,6 +14,9 @@ import unittest
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 SKIPPED_STATUS = 77
+# Public profiles, beside the project, from which fuzzers start where they are there.
+FIXTURES = os.environ.get("TEPHRA_FIXTURES", os.path.join(os.path.dirname(ROOT), "shared", "fixtures"))
+FIXTURE_SEEDS = {"speedscope_fuzzer": "speedscope", "firefox_fuzzer": "firefox"}
 
 Result = collections.namedtuple("Result", "passed failed skipped")
 
@@ -109,9 +112,10 @@ def suite_fuzz(options):
         corpus = os.path.join(folder, "corpus", name)
         os.makedirs(corpus, exist_ok=True)
         seeds = os.path.join(ROOT, "tests", "fuzz", "seeds", name)
+        public = os.path.join(FIXTURES, FIXTURE_SEEDS.get(name, "none"))
         commands.append([fuzzer, f"-max_total_time={seconds}", "-rss_limit_mb=2048", "-timeout=10", "-verbosity=0",
                          "-error_exitcode=1", "-timeout_exitcode=1",
-                         f"-artifact_prefix={folder}/", corpus] + ([seeds] if os.path.isdir(seeds) else []))
+                         f"-artifact_prefix={folder}/", corpus] + [each for each in (seeds, public) if os.path.isdir(each)])
     return run_scripts(commands)
 
 

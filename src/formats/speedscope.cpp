@@ -168,18 +168,16 @@ class Reader {
       throw MalformedJson{
           fmt::format("profile '{}' has {} samples and {} weights", current.name, samples.size(), weights.size())};
     }
-    auto weight = weights.elements().begin();
-    auto count = counts.elements().begin();
+    base::JsonCursor weight(weights);
+    base::JsonCursor count(counts);
     for (const Json sample : samples.elements()) {
       model::StackId stack;
       for (const Json index : sample.elements()) stack = assembler_.stack(stack, frames_[frame_index(index, current)]);
-      const uint64_t value = scaled(*weight, current);
-      const int64_t stands_for = counts.is_null() ? 1 : (*count).integer(-1);
+      const uint64_t value = scaled(weight.next(), current);
+      const int64_t stands_for = count.next().integer(1);
       if (stands_for < 0) throw MalformedJson{fmt::format("profile '{}' holds a negative count", current.name)};
       add_row(stack, value, static_cast<uint64_t>(stands_for), current);
       current.time += value * current.ticks;
-      ++weight;
-      if (!counts.is_null()) ++count;
     }
   }
 
