@@ -115,7 +115,8 @@ def suite_fuzz(options):
         public = os.path.join(FIXTURES, FIXTURE_SEEDS.get(name, "none"))
         commands.append([fuzzer, f"-max_total_time={seconds}", "-rss_limit_mb=2048", "-timeout=10", "-verbosity=0",
                          "-error_exitcode=1", "-timeout_exitcode=1",
-                         f"-artifact_prefix={folder}/", corpus] + [each for each in (seeds, public) if os.path.isdir(each)])
+                         f"-artifact_prefix={folder}/", corpus,
+                         *(each for each in (seeds, public) if os.path.isdir(each))])
     return run_scripts(commands)
 
 

@@ -261,7 +261,8 @@ std::string processed(std::string_view samples, std::string_view tables = "") {
   return fmt::format(
       R"({{"meta":{{"preprocessedProfileVersion":55}},"libs":[],"threads":[{{"name":"t","pid":"3","tid":4,
     "stringArray":["a","b"],"funcTable":{{"name":[0,1],"resource":[-1,-1],"length":2}},
-    "frameTable":{{"func":[0,1],"address":[-1,-1],"length":2}},"stackTable":{{"frame":[0,1],"prefix":[null,0],"length":2}},
+    "frameTable":{{"func":[0,1],"address":[-1,-1],"length":2}},
+    "stackTable":{{"frame":[0,1],"prefix":[null,0],"length":2}},
     "resourceTable":{{"length":0,"lib":[],"name":[]}},{}"samples":{}}}]}})",
       tables, samples);
 }
@@ -318,7 +319,8 @@ TEST(Firefox, FindsAddressesOfTheGeckoFormatInLibraries) {
       "stackTable":{"schema":{"frame":1,"prefix":0},"data":[[null,0],[0,0],[1,1],[2,2],[3,3]]},
       "samples":{"schema":{"stack":0,"time":1},"data":[[1,1],[4,2]]}}],
     "processes":[{"meta":{"startTime":1001},"threads":[{"name":"u","pid":2,"tid":2,"stringTable":["h"],
-      "frameTable":{"schema":{"location":0},"data":[[0]]},"stackTable":{"schema":{"prefix":0,"frame":1},"data":[[null,0]]},
+      "frameTable":{"schema":{"location":0},"data":[[0]]},
+      "stackTable":{"schema":{"prefix":0,"frame":1},"data":[[null,0]]},
       "samples":{"schema":{"time":0,"stack":1},"data":[[3,0]]}}]}]})json");
   ASSERT_TRUE(profile.ok()) << profile.error().message();
   ASSERT_EQ(profile->samples.size(), 3u);

@@ -77,8 +77,9 @@ class ConvertFirefoxTest(support.LiveTest):
             self.skipTest("no fixtures: set TEPHRA_FIXTURES")
         for name in ("perf_with_jit_symbol", "perf_with_tracepoint_event"):
             with self.subTest(name):
-                recorded = self.tephra("convert", "-q", os.path.join(folder, name + ".data"), "--to", "folded").stdout
-                converted = self.tephra("convert", "-q", os.path.join(folder, name + ".gecko.json"), "--to", "folded").stdout
+                path = os.path.join(folder, name)
+                recorded = self.tephra("convert", "-q", path + ".data", "--to", "folded").stdout
+                converted = self.tephra("convert", "-q", path + ".gecko.json", "--to", "folded").stdout
                 self.assertEqual(sum(support.parse_folded(recorded).values()),
                                  sum(support.parse_folded(converted).values()))
 
@@ -131,8 +132,8 @@ class FirefoxProfilerTest(support.LiveTest):
         """By name: own and total weight in all threads."""
         sums = collections.defaultdict(lambda: [0, 0])
         for thread in threads:
-            shown = json.loads(self.ask("thread", "functions", "--thread", thread, "--include-idle", "--limit", "0", "--json"))
-            for function in shown["functions"]:
+            shown = self.ask("thread", "functions", "--thread", thread, "--include-idle", "--limit", "0", "--json")
+            for function in json.loads(shown)["functions"]:
                 sums[function["name"]][0] += function["selfSamples"]
                 sums[function["name"]][1] += function["totalSamples"]
         return sums
