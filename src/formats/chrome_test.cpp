@@ -134,6 +134,13 @@ TEST(ChromeTrace, CountsWhatIsUnbalancedOrOverlaps) {
   EXPECT_EQ(profile->facts.comments, comments);
 }
 
+TEST(ChromeTrace, DoesNotMindRounding) {
+  const auto profile = trace_of({event("X", "a", 10, R"(,"dur":5)"), event("X", "b", 12, R"(,"dur":4)")});
+  ASSERT_TRUE(profile.ok());
+  EXPECT_EQ(rows_of(*profile), (Rows{{"a", 2'000}, {"a;b", 3'000}}));
+  EXPECT_EQ(profile->quality, model::Quality());
+}
+
 TEST(ChromeTrace, CountsEventsThatCannotBeRead) {
   const auto profile = trace_of({event("X", "no-duration", 1), R"({"ph":"B","name":"no-time"})", event("?", "what", 1),
                                  event("X", "fine", 1, R"(,"dur":2)"), event("X", "back", 1, R"(,"dur":-2)")});

@@ -155,8 +155,11 @@ class FirefoxProfilerTest(support.LiveTest):
         recorded = self.functions_of_folded(self.folded("--own", "--periods", self.path("perf.data")))
         self.assertGreater(recorded["work"][0], 0)
         shown = self.functions(threads)
-        self.assertEqual(set(shown), set(recorded))
-        for name, (own, total) in recorded.items():
+        # What has no name is told by its address there, and by its file here.
+        named = {name for name in recorded if not name.startswith("[unknown]")}
+        self.assertEqual({name for name in shown if not name.startswith("0x")}, named)
+        for name in named:
+            own, total = recorded[name]
             self.assertAlmostEqual(shown[name][0], own / 1e6, places=3, msg=name)
             self.assertAlmostEqual(shown[name][1], total / 1e6, places=3, msg=name)
         meta = self.ask("profile", "meta")
