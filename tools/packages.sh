@@ -43,7 +43,8 @@ install_npm_packages() {
   command -v npm >/dev/null || install_packages npm
   echo "installing from npm: ${missing[*]}"
   mkdir -p build/npm
-  npm install --prefix build/npm --no-save --ignore-scripts --silent "${missing[@]}" >/dev/null
+  # All of them: those that are not named would be removed.
+  npm install --prefix build/npm --no-save --ignore-scripts --silent "$@" >/dev/null
 }
 
 # build_preset PRESET TARGET…: configures and builds; the log is shown only when that fails.

@@ -119,6 +119,24 @@ class Json::Elements {
   Json end_;
 };
 
+// Takes the elements of an array one by one, for going along several at once. Null behind the last, and of what is no
+// array.
+class JsonCursor {
+ public:
+  explicit JsonCursor(const Json& array) : at_(array.elements().begin()), left_(array.is_array() ? array.size() : 0) {}
+  Json next() {
+    if (left_ == 0) return {};
+    const Json element = *at_;
+    ++at_;
+    --left_;
+    return element;
+  }
+
+ private:
+  Json::Elements::Iterator at_;
+  size_t left_;
+};
+
 class Json::Members {
  public:
   class Iterator {

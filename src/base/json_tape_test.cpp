@@ -61,6 +61,21 @@ TEST(JsonTape, KeepsMembersInOrderAndFindsTheFirstOfAName) {
   EXPECT_TRUE(tape->root()[""].is_null());
 }
 
+TEST(JsonTape, GoesAlongSeveralArrays) {
+  const auto tape = JsonTape::parse(R"({"a":[1,[2],3],"b":["x"]})");
+  ASSERT_TRUE(tape.ok());
+  JsonCursor a(tape->root()["a"]);
+  JsonCursor b(tape->root()["b"]);
+  JsonCursor none(tape->root()["c"]);
+  EXPECT_EQ(a.next().integer(), 1);
+  EXPECT_EQ(b.next().text(), "x");
+  EXPECT_TRUE(a.next().is_array());
+  EXPECT_EQ(a.next().integer(), 3);
+  EXPECT_TRUE(a.next().is_null());
+  EXPECT_TRUE(b.next().is_null());
+  EXPECT_TRUE(none.next().is_null());
+}
+
 TEST(JsonTape, UnderstandsEscapes) {
   const auto tape = JsonTape::parse(R"(["\"\\\/\b\f\n\r\t", "\u00e9\u20ac\ud83d\ude00", "\ud83dx", "\ud83d\u0041"])");
   ASSERT_TRUE(tape.ok());

@@ -134,6 +134,13 @@ TEST(ChromeTrace, CountsWhatIsUnbalancedOrOverlaps) {
   EXPECT_EQ(profile->facts.comments, comments);
 }
 
+TEST(ChromeTrace, DoesNotMindRounding) {
+  const auto profile = trace_of({event("X", "a", 10, R"(,"dur":5)"), event("X", "b", 12, R"(,"dur":4)")});
+  ASSERT_TRUE(profile.ok());
+  EXPECT_EQ(rows_of(*profile), (Rows{{"a", 2'000}, {"a;b", 3'000}}));
+  EXPECT_EQ(profile->quality, model::Quality());
+}
+
 TEST(ChromeTrace, CountsEventsThatCannotBeRead) {
   const auto profile = trace_of({event("X", "no-duration", 1), R"({"ph":"B","name":"no-time"})", event("?", "what", 1),
                                  event("X", "fine", 1, R"(,"dur":2)"), event("X", "back", 1, R"(,"dur":-2)")});
@@ -158,7 +165,8 @@ TEST(ChromeTrace, ReadsSamplesOfV8InChunks) {
       "nodes":[{"id":1,"callFrame":{"functionName":"(root)"}},{"id":2,"parent":1,"callFrame":{"functionName":"a"}}],
       "samples":[2,2]},"timeDeltas":[5,5]}}},
     {"ph":"P","name":"ProfileChunk","id":"0x1","pid":1,"tid":9,"ts":3,"args":{"data":{"cpuProfile":{
-      "nodes":[{"id":3,"parent":2,"callFrame":{"functionName":"b"}}],"samples":[3]},"timeDeltas":[7],"endTime":120}}}]})json");
+      "nodes":[{"id":3,"parent":2,"callFrame":{"functionName":"b"}}],"samples":[3]},
+      "timeDeltas":[7],"endTime":120}}}]})json");
   ASSERT_TRUE(profile.ok()) << profile.error().message();
   EXPECT_EQ(rows_of(*profile), (Rows{{"a", 5'000}, {"a", 7'000}, {"a;b", 3'000}}));
   EXPECT_EQ(profile->threads[profile->samples.thread[0]].tid, 2);

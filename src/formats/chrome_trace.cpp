@@ -24,6 +24,9 @@ using model::Reason;
 // old.
 constexpr std::string_view kOtherPhases = "iIRCbneSTpFstfNODPvVcaM(),";
 
+// Begin and length are rounded apart, so that a span may seem to end after the one it is in.
+constexpr uint64_t kResolution = 1000;
+
 int32_t id_of(const Json& json) {
   int64_t id = json.integer(-1);
   if (json.is_text()) {
@@ -125,7 +128,7 @@ class Thread {
       advance(span.begin);
       now = span.begin;
       if (!open.empty() && span.end > open.back().end) {
-        ++troubles.overlapping;
+        troubles.overlapping += span.end - open.back().end > kResolution;
         span.end = open.back().end;
       }
       open.push_back(span);

@@ -17,6 +17,7 @@ using base::JsonTape;
 using model::CodeKind;
 
 constexpr std::string_view kCommentSection = "tephra";
+constexpr std::string_view kUnknown = "[unknown]";  // what stands for a name here
 
 // Ids are numbers, or texts of numbers, or texts that merely tell processes apart.
 int32_t id_of(const Json& json) {
@@ -111,9 +112,9 @@ model::FrameId FirefoxProfile::frame(const Place& place) {
     // Without an address there is nothing to look up.
     row.mapping = names_only(assembler_.so_far().text(assembler_.so_far().mappings[row.mapping].path), false);
   }
-  const bool unnamed = place.name.empty() || is_address(place.name);
+  const bool unnamed = place.name.empty() || is_address(place.name) || place.name.starts_with(kUnknown);
   if (unnamed && in_file && place.address) return assembler_.frame(row);
-  const std::string_view name = place.name.empty() ? "[unknown]" : place.name;
+  const std::string_view name = place.name.empty() ? kUnknown : place.name;
   model::Function function{.name = assembler_.string(name), .named = !unnamed};
   function.start_line = line_of(place.start_line);
   row.function = assembler_.function(function);

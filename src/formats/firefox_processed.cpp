@@ -67,42 +67,55 @@ class Tables {
     for (const int64_t source : column(functions, "source", rows)) files_.push_back(at(names, source));
   }
 
-  void read_frames(const Json& tables) {
-    const Json frames = tables["frameTable"];
-    const Json functions = tables["funcTable"];
-    const size_t rows = rows_of(frames, "func");
-    const size_t function_rows = rows_of(functions, "name");
-    const auto function = column(frames, "func", rows);
-    const auto address = column(frames, "address", rows);
-    const auto depth = column(frames, "inlineDepth", rows);
-    const auto category = column(frames, "category", rows);
-    const auto line = column(frames, "line", rows);
-    const auto names = column(functions, "name", function_rows);
-    const auto start_line = column(functions, "lineNumber", function_rows);
-    const auto resource = column(functions, "resource", function_rows);
-    const auto library_of_resource = column(tables["resourceTable"], "lib", rows_of(tables["resourceTable"], "name"));
+  // The columns that a frame is made of, by frame and by function.
+  struct Columns {
+    explicit Columns(const Json& tables)
+        : Columns(tables["frameTable"], tables["funcTable"], tables["resourceTable"]) {}
+    Columns(const Json& frames, const Json& functions, const Json& resources)
+        : rows(rows_of(frames, "func")),
+          function(column(frames, "func", rows)),
+          address(column(frames, "address", rows)),
+          depth(column(frames, "inlineDepth", rows)),
+          category(column(frames, "category", rows)),
+          line(column(frames, "line", rows)),
+          library(column(frames, "lib", rows)),
+          has_library(frames["lib"].is_array()),
+          name(column(functions, "name", rows_of(functions, "name"))),
+          start_line(column(functions, "lineNumber", name.size())),
+          resource(column(functions, "resource", name.size())),
+          library_of_resource(column(resources, "lib", rows_of(resources, "name"))) {}
+
     // From version 70 on, frames name their library themselves.
-    const auto library = column(frames, "lib", rows);
-    const bool has_library = frames["lib"].is_array();
+    int64_t library_of(size_t frame) const {
+      return has_library ? library[frame] : at(library_of_resource, at(resource, function[frame]));
+    }
+
+    size_t rows;
+    std::vector<int64_t> function, address, depth, category, line, library;
+    bool has_library;
+    std::vector<int64_t> name, start_line, resource, library_of_resource;
+  };
+
+  void read_frames(const Json& tables) {
+    const Columns columns(tables);
     std::string name;
     std::string file;
-    for (size_t i = 0; i < rows; ++i) {
-      const int64_t row = function[i];
-      if (row < 0 || static_cast<size_t>(row) >= function_rows) {
+    for (size_t i = 0; i < columns.rows; ++i) {
+      const int64_t function = columns.function[i];
+      if (function < 0 || static_cast<size_t>(function) >= columns.name.size()) {
         throw MalformedJson{fmt::format("frame {} names a function that is not there", i)};
       }
-      FirefoxProfile::Place place{.name = text(names[static_cast<size_t>(row)], name)};
-      const int64_t index = has_library ? library[i] : at(library_of_resource, resource[static_cast<size_t>(row)]);
-      if (index >= 0 && static_cast<size_t>(index) < libraries_.size()) {
-        place.library = &libraries_[static_cast<size_t>(index)];
+      FirefoxProfile::Place place{.name = text(at(columns.name, function), name)};
+      const int64_t library = columns.library_of(i);
+      if (library >= 0 && static_cast<size_t>(library) < libraries_.size()) {
+        place.library = &libraries_[static_cast<size_t>(library)];
       }
-      if (address[i] >= 0) place.address = static_cast<uint64_t>(address[i]);
-      place.kernel = category[i] >= 0 && static_cast<size_t>(category[i]) < kernel_categories_.size() &&
-                     kernel_categories_[static_cast<size_t>(category[i])];
-      place.inlined = depth[i] > 0;
-      place.file = text(at(files_, row), file);
-      place.line = line[i];
-      place.start_line = start_line[static_cast<size_t>(row)];
+      if (columns.address[i] >= 0) place.address = static_cast<uint64_t>(columns.address[i]);
+      place.kernel = at(kernel_categories_, columns.category[i]) == 1;
+      place.inlined = columns.depth[i] > 0;
+      place.file = text(at(files_, function), file);
+      place.line = columns.line[i];
+      place.start_line = at(columns.start_line, function);
       frames_.push_back(profile_.frame(place));
     }
   }
@@ -136,7 +149,8 @@ class Tables {
 struct Weights {
   model::EventId event;
   double scale = 1;
-  bool counts = true;  // it is a number of samples
+  bool counts = true;      // it is a number of samples
+  bool valueless = false;  // and there are no values beside
 };
 
 class Reader {
@@ -205,33 +219,36 @@ class Reader {
     Json counts;
     if (const auto origin = SampleOrigin::read(thread[kOriginMember], profile_.assembler())) {
       row.thread = origin->thread;
-      weights = {origin->event, samples["weightType"].text() == "tracing-ms" ? 1e6 : 1, !origin->by_value};
+      weights = {origin->event, weights.scale, !origin->by_value, origin->valueless};
       counts = origin->counts;
     }
     row.event = weights.event;
+    add_rows(samples, counts, weights, tables, row);
+  }
+
+  // Rows that differ from `row` in what the columns tell.
+  void add_rows(const Json& samples, const Json& counts, const Weights& weights, const Tables& tables,
+                model::ProfileAssembler::Sample row) {
     const bool by_deltas = samples["timeDeltas"].is_array();
     const Json times = samples[by_deltas ? "timeDeltas" : "time"];
-    const Json numbers = samples["weight"];
     const size_t size = samples["stack"].size();
-    if (times.size() != size || (numbers.is_array() && numbers.size() != size) ||
-        (counts.is_array() && counts.size() != size)) {
+    for (const Json& column : {times, samples["weight"], counts}) {
+      if (column.is_null() || column.size() == size) continue;
       throw MalformedJson{"the columns of a thread's samples are not of one length"};
     }
-    auto time = times.elements().begin();
-    auto number = numbers.elements().begin();
-    auto count = counts.elements().begin();
+    base::JsonCursor time(times);
+    base::JsonCursor number(samples["weight"]);
+    base::JsonCursor count(counts);
     double now = 0;
     for (const Json stack : samples["stack"].elements()) {
-      now = (*time).number() + (by_deltas ? now : 0);
+      now = time.next().number() + (by_deltas ? now : 0);
       row.stack = tables.stack(stack.integer(kNone));
-      row.value = numbers.is_array() ? weight(*number, weights.scale) : 1;
-      const int64_t stands_for = counts.is_array() ? (*count).integer() : 1;
+      row.value = weight(number.next(), weights.scale);
+      const int64_t stands_for = count.next().integer(1);
       row.count = weights.counts ? row.value : static_cast<uint64_t>(std::max<int64_t>(stands_for, 0));
+      if (weights.valueless) row.value = 0;
       if (times_known_) row.time = nanoseconds_of(now);
       profile_.assembler().sample(row);
-      ++time;
-      if (numbers.is_array()) ++number;
-      if (counts.is_array()) ++count;
     }
   }
 

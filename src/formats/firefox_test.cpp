@@ -214,11 +214,14 @@ TEST(Firefox, KeepsWhereCodeIs) {
   model::Frame inner = outer;
   inner.inlined = true;
   inner.function = assembler.function({.name = text("inner"), .named = true});
+  // One was not looked up, of the other it is known that there is no name.
   model::Frame unnamed{.mapping = file, .address = 0x2000};
+  model::Frame stand_in{.mapping = file, .address = 0x3000};
+  stand_in.function = assembler.function({.name = text("[unknown] ld.so+0x3000"), .named = false});
   model::Frame in_kernel{.mapping = kernel, .address = 0xffffffff81000010};
   in_kernel.function = assembler.function({.name = text("do_syscall"), .named = true});
   model::StackId stack;
-  for (const model::Frame& frame : {outer, inner, unnamed, in_kernel})
+  for (const model::Frame& frame : {stand_in, outer, inner, unnamed, in_kernel})
     stack = assembler.stack(stack, assembler.frame(frame));
   assembler.sample({.stack = stack,
                     .event = assembler.event({text("cpu-clock"), text("ns")}),
@@ -234,7 +237,9 @@ TEST(Firefox, KeepsWhereCodeIs) {
   for (model::StackId at = again->samples.stack[0]; at; at = again->stacks[at].parent) {
     frames.push_back(again->frames[again->stacks[at].frame]);
   }
-  ASSERT_EQ(frames.size(), 4u);
+  ASSERT_EQ(frames.size(), 5u);
+  EXPECT_FALSE(frames[4].function);
+  EXPECT_EQ(frames[4].address, 0x3000u);
   EXPECT_EQ(again->mappings[frames[0].mapping].kind, model::CodeKind::kKernel);
   EXPECT_EQ(again->text(again->functions[frames[0].function].name), "do_syscall");
   EXPECT_FALSE(frames[1].function);
@@ -256,7 +261,8 @@ std::string processed(std::string_view samples, std::string_view tables = "") {
   return fmt::format(
       R"({{"meta":{{"preprocessedProfileVersion":55}},"libs":[],"threads":[{{"name":"t","pid":"3","tid":4,
     "stringArray":["a","b"],"funcTable":{{"name":[0,1],"resource":[-1,-1],"length":2}},
-    "frameTable":{{"func":[0,1],"address":[-1,-1],"length":2}},"stackTable":{{"frame":[0,1],"prefix":[null,0],"length":2}},
+    "frameTable":{{"func":[0,1],"address":[-1,-1],"length":2}},
+    "stackTable":{{"frame":[0,1],"prefix":[null,0],"length":2}},
     "resourceTable":{{"length":0,"lib":[],"name":[]}},{}"samples":{}}}]}})",
       tables, samples);
 }
@@ -313,7 +319,8 @@ TEST(Firefox, FindsAddressesOfTheGeckoFormatInLibraries) {
       "stackTable":{"schema":{"frame":1,"prefix":0},"data":[[null,0],[0,0],[1,1],[2,2],[3,3]]},
       "samples":{"schema":{"stack":0,"time":1},"data":[[1,1],[4,2]]}}],
     "processes":[{"meta":{"startTime":1001},"threads":[{"name":"u","pid":2,"tid":2,"stringTable":["h"],
-      "frameTable":{"schema":{"location":0},"data":[[0]]},"stackTable":{"schema":{"prefix":0,"frame":1},"data":[[null,0]]},
+      "frameTable":{"schema":{"location":0},"data":[[0]]},
+      "stackTable":{"schema":{"prefix":0,"frame":1},"data":[[null,0]]},
       "samples":{"schema":{"time":0,"stack":1},"data":[[3,0]]}}]}]})json");
   ASSERT_TRUE(profile.ok()) << profile.error().message();
   ASSERT_EQ(profile->samples.size(), 3u);

@@ -143,16 +143,20 @@ class Writer {
       const model::Frame& frame = profile_.frames[model::FrameId{i}];
       const model::Mapping& mapping = profile_.mappings[frame.mapping];
       const Function function{frame.function, libraries_[frame.mapping.value], frame.file};
-      // What was not looked up is named by its address, as the format has it.
-      const auto key = std::pair(function, frame.function ? 0 : i);
+      // What has no name is named by its address, as the format has it, so that others may look it up.
+      const int64_t address = address_of(mapping, frame);
+      const model::Function& row = profile_.functions[frame.function];
+      const bool by_address = !row.name || (!row.named && address != kNone);
+      const auto key = std::pair(function, by_address ? i : 0);
       const auto [at, fresh] = function_ids_.try_emplace(key, functions_.size());
       if (fresh) {
         functions_.push_back(function);
-        const std::string_view name = profile_.text(profile_.functions[frame.function].name);
-        function_names_.push_back(text(name.empty() ? fmt::format("0x{:x}", frame.address) : std::string(name)));
+        const uint64_t shown = address != kNone ? static_cast<uint64_t>(address) : frame.address;
+        function_names_.push_back(
+            text(by_address ? fmt::format("0x{:x}", shown) : std::string(profile_.text(row.name))));
       }
       frame_function_.push_back(static_cast<int64_t>(at->second));
-      frame_address_.push_back(address_of(mapping, frame));
+      frame_address_.push_back(address);
       frame_category_.push_back(category_of(mapping.kind));
       frame_line_.push_back(frame.line != 0 ? int64_t{frame.line} : kNone);
     }

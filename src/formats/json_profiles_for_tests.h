@@ -104,7 +104,7 @@ inline model::Profile made_up_profile(unsigned seed, bool timed) {
     model::ProfileAssembler::Sample sample{
         .stack = stack, .event = events[random() % 3], .thread = threads[random() % 3]};
     sample.count = timed ? 1 : 1 + random() % 5;
-    sample.value = 1 + random() % 1'000'000;
+    sample.value = seed % 5 == 4 ? 0 : 1 + random() % 1'000'000;
     time += random() % 1000;
     if (timed) sample.time = time;
     assembler.sample(sample);

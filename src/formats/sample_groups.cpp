@@ -12,19 +12,20 @@ using base::Json;
 using base::JsonWriter;
 using model::Profile;
 
-// Events whose values say more than their counts. Values that are all zero say nothing.
-std::vector<bool> valued_events(const Profile& profile) {
-  std::vector<bool> differs(profile.events.size());
-  std::vector<bool> any(profile.events.size());
+// What is known of an event's values.
+struct Values {
+  bool any = false;      // that is not zero
+  bool differs = false;  // from the count of its sample
+};
+
+std::vector<Values> values_by_event(const Profile& profile) {
+  std::vector<Values> values(profile.events.size());
   for (size_t row = 0; row < profile.samples.size(); ++row) {
-    const uint32_t event = profile.samples.event[row].value;
-    differs[event] = differs[event] || profile.samples.value[row] != profile.samples.count[row];
-    any[event] = any[event] || profile.samples.value[row] != 0;
+    Values& of_event = values[profile.samples.event[row].value];
+    of_event.differs = of_event.differs || profile.samples.value[row] != profile.samples.count[row];
+    of_event.any = of_event.any || profile.samples.value[row] != 0;
   }
-  for (uint32_t i = 0; i < differs.size(); ++i) {
-    differs[i] = any[i] && (differs[i] || profile.events[model::EventId{i}].uncounted);
-  }
-  return differs;
+  return values;
 }
 
 int32_t id_of(const Json& json) {
@@ -36,13 +37,17 @@ int32_t id_of(const Json& json) {
 
 std::vector<SampleGroup> sample_groups(const Profile& profile) {
   const model::Samples& samples = profile.samples;
-  const std::vector<bool> valued = valued_events(profile);
+  const std::vector<Values> values = values_by_event(profile);
   std::map<std::pair<model::ThreadId, model::EventId>, size_t> places;
   std::vector<SampleGroup> groups;
   for (uint32_t row = 0; row < samples.size(); ++row) {
     const auto [at, fresh] = places.try_emplace({samples.thread[row], samples.event[row]}, groups.size());
     if (fresh) {
-      groups.push_back({samples.thread[row], samples.event[row], {}, valued[samples.event[row].value], 0});
+      const Values& of_event = values[samples.event[row].value];
+      const bool uncounted = profile.events[samples.event[row]].uncounted;
+      // Values that are all zero say nothing.
+      const bool by_value = of_event.any && (of_event.differs || uncounted);
+      groups.push_back({samples.thread[row], samples.event[row], {}, by_value, !of_event.any, 0});
     }
     SampleGroup& group = groups[at->second];
     group.rows.push_back(row);
@@ -78,6 +83,7 @@ void write_origin(JsonWriter& json, const Profile& profile, const SampleGroup& g
   if (event.counted) json.member("counted", profile.text(event.counted));
   if (event.uncounted) json.member("uncounted", true);
   json.member("weighed_by", group.by_value ? "value" : "count");
+  if (group.valueless) json.member("valueless", true);
   if (thread.pid >= 0) json.member("pid", thread.pid);
   if (thread.tid >= 0) json.member("tid", thread.tid);
   if (thread.comm) json.member("comm", profile.text(thread.comm));
@@ -103,6 +109,7 @@ std::optional<SampleOrigin> SampleOrigin::read(const Json& json, model::ProfileA
   origin.thread =
       assembler.thread({id_of(json["pid"]), id_of(json["tid"]), text("comm"), json["kernel_thread"].truth()});
   origin.by_value = json["weighed_by"].text() == "value";
+  origin.valueless = json["valueless"].truth();
   origin.counts = json["counts"];
   return origin;
 }

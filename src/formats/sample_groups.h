@@ -17,6 +17,7 @@ struct SampleGroup {
   model::EventId event;
   std::vector<uint32_t> rows;  // of Profile::samples; in the order of time where that is known, else as they are
   bool by_value = false;       // a sample's number is its value; else its count, which is the same or all there is
+  bool valueless = false;      // all values of the event are zero
   uint64_t sum = 0;
 
   uint64_t weight(const model::Profile& profile, uint32_t row) const {
@@ -41,6 +42,7 @@ struct SampleOrigin {
   model::EventId event;
   model::ThreadId thread;
   bool by_value = false;
+  bool valueless = false;
   base::Json counts;  // how many samples each row stands for; null: 1 each
 
   // What write_origin wrote; nothing where `json` is not that.

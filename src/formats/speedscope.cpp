@@ -38,7 +38,8 @@ constexpr std::array<Unit, 6> kUnits{{
     {"bytes", "bytes", "bytes", 1},
 }};
 
-constexpr double kLargest = 1e18;  // that a number may be
+constexpr std::string_view kUnknown = "[unknown]";  // what stands for a name here
+constexpr double kLargest = 1e18;                   // that a number may be
 
 class Reader {
  public:
@@ -66,6 +67,7 @@ class Reader {
     model::EventId event;
     model::ThreadId thread;
     bool count_is_weight = false;
+    bool valueless = false;
     double scale = 1;    // of weights
     uint64_t time = 0;   // of what comes next
     uint64_t ticks = 1;  // of time, in one of value
@@ -75,7 +77,7 @@ class Reader {
     std::string storage;
     const std::string_view name = frame["name"].text(storage);
     if (!frame["name"].is_text()) throw MalformedJson{fmt::format("frame {} has no name", frames_.size())};
-    model::Function function{.name = assembler_.string(name), .named = true};
+    model::Function function{.name = assembler_.string(name), .named = !name.starts_with(kUnknown)};
     // Where the function is, not where in it execution was: frames that differ in it are other functions.
     function.start_line = static_cast<uint32_t>(std::clamp<int64_t>(frame["line"].integer(), 0, UINT32_MAX));
     const model::FunctionId id = assembler_.function(function);
@@ -108,6 +110,7 @@ class Reader {
       current.event = origin->event;
       current.thread = origin->thread;
       current.count_is_weight = !origin->by_value;
+      current.valueless = origin->valueless;
       // Of our own making: numbers are as they were.
       current.ticks = static_cast<uint64_t>(current.scale);
       current.scale = 1;
@@ -153,7 +156,7 @@ class Reader {
   void add_row(model::StackId stack, uint64_t value, uint64_t count, const Current& current) {
     model::ProfileAssembler::Sample row{.stack = stack, .event = current.event, .thread = current.thread};
     row.count = current.count_is_weight ? value : count;
-    row.value = value;
+    row.value = current.valueless ? 0 : value;
     if (times_known_) row.time = current.time;
     assembler_.sample(row);
   }
@@ -165,18 +168,16 @@ class Reader {
       throw MalformedJson{
           fmt::format("profile '{}' has {} samples and {} weights", current.name, samples.size(), weights.size())};
     }
-    auto weight = weights.elements().begin();
-    auto count = counts.elements().begin();
+    base::JsonCursor weight(weights);
+    base::JsonCursor count(counts);
     for (const Json sample : samples.elements()) {
       model::StackId stack;
       for (const Json index : sample.elements()) stack = assembler_.stack(stack, frames_[frame_index(index, current)]);
-      const uint64_t value = scaled(*weight, current);
-      const int64_t stands_for = counts.is_null() ? 1 : (*count).integer(-1);
+      const uint64_t value = scaled(weight.next(), current);
+      const int64_t stands_for = count.next().integer(1);
       if (stands_for < 0) throw MalformedJson{fmt::format("profile '{}' holds a negative count", current.name)};
       add_row(stack, value, static_cast<uint64_t>(stands_for), current);
       current.time += value * current.ticks;
-      ++weight;
-      if (!counts.is_null()) ++count;
     }
   }
 

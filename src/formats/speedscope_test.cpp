@@ -54,6 +54,18 @@ TEST(Speedscope, KnowsItsUnits) {
   EXPECT_FALSE(read_text(kSpeedscope, sampled("parsecs", "[[0]]", "[3]")).ok());
 }
 
+TEST(Speedscope, DoesNotTakeAStandInForAName) {
+  const auto profile =
+      read_text(kSpeedscope, R"({"$schema":"speedscope","shared":{"frames":[{"name":"[unknown] x.so+0x10"},
+      {"name":"f"}]},"profiles":[{"type":"sampled","name":"x","unit":"none","startValue":0,"endValue":1,
+      "samples":[[0,1]],"weights":[1]}]})");
+  ASSERT_TRUE(profile.ok());
+  const model::Stack leaf = profile->stacks[profile->samples.stack[0]];
+  EXPECT_TRUE(profile->functions[profile->frames[leaf.frame].function].named);
+  const model::FrameId outer = profile->stacks[leaf.parent].frame;
+  EXPECT_FALSE(profile->functions[profile->frames[outer].function].named);
+}
+
 TEST(Speedscope, CountsFractionsThatItDrops) {
   const auto profile = read_text(kSpeedscope, sampled("none", "[[0],[1]]", "[2.5,1]"));
   ASSERT_TRUE(profile.ok());
@@ -63,7 +75,8 @@ TEST(Speedscope, CountsFractionsThatItDrops) {
 
 TEST(Speedscope, GivesTheTimeBetweenEventsToTheInnermostFrame) {
   const auto profile = read_text(kSpeedscope, evented(R"([{"type":"O","frame":0,"at":1},{"type":"O","frame":1,"at":3},
-      {"type":"C","frame":1,"at":3.5},{"type":"C","frame":0,"at":5},{"type":"O","frame":1,"at":7},{"type":"C","frame":1,"at":8}])"));
+      {"type":"C","frame":1,"at":3.5},{"type":"C","frame":0,"at":5},{"type":"O","frame":1,"at":7},
+      {"type":"C","frame":1,"at":8}])"));
   ASSERT_TRUE(profile.ok()) << profile.error().message();
   const std::vector<std::pair<std::string, uint64_t>> expected{
       {"a", 2'000'000}, {"a;b", 500'000}, {"a", 1'500'000}, {"b", 1'000'000}};

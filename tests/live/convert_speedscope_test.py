@@ -58,11 +58,12 @@ class ConvertSpeedscopeTest(WithSpeedscope):
         names = [frame["name"] for frame in ours["shared"]["frames"]]
         for written, seen in zip(ours["profiles"], theirs["profiles"]):
             self.assertEqual(seen["unit"], written["unit"])
-            self.assertEqual(seen["weight"], sum(weight for stack, weight in zip(written["samples"], written["weights"]) if stack))
+            samples = list(zip(written["samples"], written["weights"]))
+            self.assertEqual(seen["weight"], sum(weight for stack, weight in samples if stack))
             self.assertEqual(
                 by_stack((tuple(each["stack"]), each["weight"]) for each in seen["stacks"]),
                 by_stack((tuple(names[frame] for frame in stack), weight)
-                         for stack, weight in zip(written["samples"], written["weights"]) if stack and weight))
+                         for stack, weight in samples if stack and weight))
         return ours, theirs
 
     def test_folded_stacks(self):
@@ -100,7 +101,8 @@ class ConvertSpeedscopeTest(WithSpeedscope):
         checked = 0
         for path in sorted(files)[:12]:
             with self.subTest(path):
-                if support.run([support.TEPHRA, "convert", "-q", path, "--to", "speedscope", "-o", self.path("x")]).returncode:
+                # Some are damaged on purpose.
+                if support.run([support.TEPHRA, "convert", "-q", path, "--to", "folded", "-o", os.devnull]).returncode:
                     continue
                 self.check(path)
                 checked += 1

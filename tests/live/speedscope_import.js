@@ -22,7 +22,8 @@ function importerOf(folder) {
   })
   const page = {document: nothing, navigator: nothing, localStorage: nothing, addEventListener() {},
     matchMedia: () => ({matches: false, addListener() {}, addEventListener() {}}),
-    location: {hash: '', protocol: 'file:', href: 'file:///'}, console: {log() {}, warn() {}, time() {}, timeEnd() {}, error() {}},
+    location: {hash: '', protocol: 'file:', href: 'file:///'},
+    console: {log() {}, warn() {}, time() {}, timeEnd() {}, error() {}},
     setTimeout, clearTimeout, TextDecoder, TextEncoder, performance, URL, WebAssembly, atob}
   page.window = page.self = page
   vm.runInNewContext(source.slice(0, begin) + `globalThis.importer=${module[1]};})();`, page)
