@@ -246,8 +246,10 @@ class LayoutMaker {
 
   static bool is_of_process(CodeKind kind) { return kind == CodeKind::kAnonymous || kind == CodeKind::kJit; }
 
-  // Two things at one address cannot both be there; the second goes elsewhere.
+  // Two things at one address cannot both be there; the second goes elsewhere. The kernel's image may reach around
+  // modules, since what lies nowhere is taken for a part of it.
   bool reserve(const CodeLayout::Range& range) {
+    if (range.kind == CodeKind::kKernel) return true;
     const int32_t owner = is_of_process(range.kind) ? profile_.mappings[range.mapping].pid : -1;
     auto& of_owner = reserved_[owner];
     const auto after = of_owner.upper_bound(range.start);
@@ -260,12 +262,22 @@ class LayoutMaker {
 
   void reserve_known() {
     for (const auto& [id, extent] : extents_) {
-      const CodeKind kind = profile_.mappings[MappingId{id}].kind;
       if (const auto range = known_range(MappingId{id}); range && reserve(*range)) add_range(*range);
-      if (kind == CodeKind::kNone) user_.reserve(extent.first, extent.last + 1);
     }
+    reserve_single_addresses();
     user_.seal();
     kernel_.seal();
+  }
+
+  // Those without a range of their own.
+  void reserve_single_addresses() {
+    for (uint32_t i = 0; i < layout_.locations_.size(); ++i) {
+      if (layout_.uses_[i] == 0 || nameless_[i]) continue;
+      const uint64_t address = holder(i).address;
+      const CodeKind kind = mapping_of(i).kind;
+      if (kind == CodeKind::kNone && address < kEndOfUser) user_.reserve(address, address + 1);
+      if (kind == CodeKind::kKernel || kind == CodeKind::kKernelUnmapped) kernel_.reserve(address, address + 1);
+    }
   }
 
   void add_range(const CodeLayout::Range& range) {

@@ -8,6 +8,7 @@
 #include <unordered_map>
 
 #include "base/zstd_stream.h"
+#include "formats/byte_order.h"
 #include "formats/perf_data_features.h"
 #include "formats/perf_data_writer.h"
 #include "stream/converted_facts.h"
@@ -318,13 +319,19 @@ base::Result<Recording> open_file(Bytes file) {
   return finish(std::move(recording), content);
 }
 
-base::Result<Recording> open(Bytes file) {
-  if (base::as_text(file).starts_with(kSwappedMagic)) {
-    return base::failed("cannot read", "", "the recording is of a machine with the other byte order");
-  }
+base::Result<Recording> open_in_host_order(Bytes file) {
   if (file.size() < kPipeHeaderSize) return base::failed("cannot read", "", "the perf.data header is truncated");
   const auto header_size = base::load<uint64_t>(file.data() + 8);
   return header_size == kPipeHeaderSize ? open_pipe(file) : open_file(file);
+}
+
+base::Result<Recording> open(Bytes file) {
+  if (!base::as_text(file).starts_with(kSwappedMagic)) return open_in_host_order(file);
+  TEPHRA_TRY(std::string swapped, in_host_order(file));
+  const auto owned = std::make_shared<const std::string>(std::move(swapped));
+  TEPHRA_TRY(Recording recording, open_in_host_order(base::as_bytes(*owned)));
+  recording.unpacked = owned;
+  return recording;
 }
 
 }  // namespace

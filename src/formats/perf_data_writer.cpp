@@ -219,14 +219,17 @@ class Writer {
     put_side_record(PERF_RECORD_MMAP2, misc, std::move(body), {pid, pid});
   }
 
+  // The image first: what is told later has its place within it.
   void put_kernel() {
     for (const CodeLayout::Range& range : layout_.ranges()) {
-      if (range.kind == CodeKind::kKernel) {
-        std::string body;
-        put_range(body, -1, range);
-        put_name(body, "[kernel.kallsyms]_text", kMaxName);
-        put_side_record(PERF_RECORD_MMAP, PERF_RECORD_MISC_KERNEL, std::move(body), {});
-      } else if (range.kind == CodeKind::kKernelModule) {
+      if (range.kind != CodeKind::kKernel) continue;
+      std::string body;
+      put_range(body, -1, range);
+      put_name(body, "[kernel.kallsyms]_text", kMaxName);
+      put_side_record(PERF_RECORD_MMAP, PERF_RECORD_MISC_KERNEL, std::move(body), {});
+    }
+    for (const CodeLayout::Range& range : layout_.ranges()) {
+      if (range.kind == CodeKind::kKernelModule) {
         put_mmap2(-1, range, PERF_RECORD_MISC_KERNEL, range.path, PROT_READ | PROT_EXEC);
       } else if (range.kind == CodeKind::kKernelCode) {
         std::string body;

@@ -235,6 +235,33 @@ TEST(PerfDataWriter, RecordingsAreTheSameAgain) {
   }
 }
 
+// Junk that frame pointers lead to must not push names out of memory, nor the kernel's image its modules.
+TEST_F(Everything, AddressesFromEndToEnd) {
+  const auto kernel = mapping(CodeKind::kKernel, "[kernel.kallsyms]");
+  const auto module = mapping(CodeKind::kKernelModule, "[ext4]", 0xffffffffc0100000);
+  const auto names = mapping(CodeKind::kImported, "");
+  model::StackId stack = push({}, {.mapping = names, .function = function("main")});
+  stack = push(stack, {.kind = kReturn, .address = 0x10, .function = function("[unknown] 0x10", "", false)});
+  stack = push(stack, {.kind = kReturn, .address = 0xffffffffff600400, .function = function("[unknown] x", "", false)});
+  stack = push(stack,
+               {.mapping = kernel, .kind = kReturn, .address = 0xffff800000000010, .function = function("low", "low")});
+  stack = push(stack, {.mapping = kernel, .kind = kReturn, .function = function("name_only", "name_only")});
+  stack = push(stack, {.mapping = module,
+                       .kind = kReturn,
+                       .address = 0xffffffffc0100040,
+                       .function = function("ext4_read", "ext4_read")});
+  stack = push(stack, {.mapping = kernel, .address = 0xfffffffffffff000 - 0x800, .function = function("high", "high")});
+  assembler.sample({.stack = stack,
+                    .event = assembler.event({assembler.string("cycles"), assembler.string("events")}),
+                    .thread = assembler.thread({1, 1, assembler.string("prog"), false}),
+                    .value = 5});
+  const Profile profile = std::move(assembler).finish();
+  const Profile again = converted(profile);
+  auto expected = rows(profile);
+  expected[0].replace(expected[0].find("name_only|:0|[kernel.kallsyms]|"), 31, "name_only|:0|name_only|");
+  EXPECT_EQ(rows(again), expected);
+}
+
 TEST(PerfDataWriter, StacksThatNoRecordHoldsAreCutAndCounted) {
   model::ProfileAssembler assembler;
   const auto mapping = assembler.mapping({.kind = CodeKind::kImported});

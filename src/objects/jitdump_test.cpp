@@ -1,5 +1,6 @@
 #include "objects/jitdump.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -9,6 +10,7 @@
 #include <vector>
 
 #include "base/file.h"
+#include "base/json_reader.h"
 
 namespace tephra::objects {
 namespace {
@@ -192,6 +194,62 @@ TEST(Jitdump, ReadsFilesOfRealRuntimes) {
     EXPECT_EQ(count(JitdumpRecord::Kind::kLoad), expected.loads) << expected.name;
     EXPECT_EQ(count(JitdumpRecord::Kind::kDebugInfo), expected.debug_infos) << expected.name;
     EXPECT_EQ(count(JitdumpRecord::Kind::kUnwindingInfo), expected.unwindings) << expected.name;
+  }
+}
+
+// Its bytes were replaced before it was stored: the first record has size 0.
+TEST(Jitdump, ADamagedFileGivesNoRecords) {
+  const char* given = std::getenv("TEPHRA_FIXTURES");
+  const std::string path =
+      std::string(given != nullptr ? given : "../shared/fixtures") + "/jitdump/DataDog-ddprof/jit-julia-partial.dump";
+  if (!std::filesystem::exists(path)) GTEST_SKIP() << "no fixtures at " << path;
+  const auto content = base::FileContent::open(path);
+  ASSERT_TRUE(content);
+  const auto header = jitdump_header(content->bytes());
+  if (!header) return;
+  JitdumpReader reader(content->bytes().subspan(header->size), header->swapped);
+  JitdumpRecord record;
+  EXPECT_FALSE(reader.next(record));
+  EXPECT_TRUE(reader.damaged());
+}
+
+// Every record as parca-agent's reader printed it, in the order of each kind.
+TEST(Jitdump, RecordsAreThoseOfAnotherReader) {
+  const char* given = std::getenv("TEPHRA_FIXTURES");
+  const std::string folder =
+      std::string(given != nullptr ? given : "../shared/fixtures") + "/jitdump/parca-dev-testdata/";
+  if (!std::filesystem::exists(folder)) GTEST_SKIP() << "no fixtures at " << folder;
+  for (const char* name : {"dotnet", "julia", "nodejs", "jitlink"}) {
+    SCOPED_TRACE(name);
+    const auto content = base::FileContent::open(folder + name + ".dump");
+    ASSERT_TRUE(content);
+    const auto text = base::FileContent::open(folder + name + ".json");
+    ASSERT_TRUE(text);
+    const auto json = base::parse_json(base::as_text(text->bytes()));
+    ASSERT_TRUE(json) << json.error().message();
+    std::vector<std::string> loads, lines;
+    for (const JitdumpRecord& record : records_of(base::as_text(content->bytes()), false)) {
+      if (record.kind == JitdumpRecord::Kind::kLoad) {
+        loads.push_back(fmt::format("{}/{} {}+{} #{} {} at {}", record.pid, record.tid, record.address, record.size,
+                                    record.index, record.name, record.time));
+      } else if (record.kind == JitdumpRecord::Kind::kDebugInfo) {
+        lines.push_back(fmt::format("{} {} at {}", record.address, record.count, record.time));
+      }
+    }
+    const auto number = [](const base::JsonValue& value) { return static_cast<uint64_t>(value.number()); };
+    std::vector<std::string> their_loads, their_lines;
+    for (const base::JsonValue& load : (*json)["CodeLoads"].elements()) {
+      their_loads.push_back(fmt::format("{}/{} {}+{} #{} {} at {}", number(load["PID"]), number(load["TID"]),
+                                        number(load["CodeAddr"]), number(load["CodeSize"]), number(load["CodeIndex"]),
+                                        load["Name"].text(), number(load["Prefix"]["Timestamp"])));
+    }
+    for (const base::JsonValue& info : (*json)["DebugInfo"].elements()) {
+      their_lines.push_back(fmt::format("{} {} at {}", number(info["CodeAddr"]), number(info["NREntry"]),
+                                        number(info["Prefix"]["Timestamp"])));
+    }
+    EXPECT_FALSE(their_loads.empty());
+    EXPECT_EQ(loads, their_loads);
+    EXPECT_EQ(lines, their_lines);
   }
 }
 

@@ -85,7 +85,7 @@ void tell_events(const model::Profile& profile, const std::vector<std::string_vi
 
 void tell_profile(const model::Profile& profile, const std::vector<std::string_view>& event_units,
                   RecorderFacts& facts) {
-  facts.others[std::string(kConverted)] = "1";
+  facts.others.insert_or_assign(std::string(kConverted), std::string(1, '1'));
   for (const auto& [key, member] : kTexts) {
     if (const std::string& text = profile.facts.*member; !text.empty()) facts.others[std::string(key)] = text;
   }

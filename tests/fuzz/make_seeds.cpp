@@ -4,7 +4,10 @@
 #include <string>
 
 #include "base/file.h"
+#include "formats/byte_order_for_tests.h"
+#include "formats/folded.h"
 #include "formats/perf_data_for_tests.h"
+#include "formats/perf_data_writer.h"
 #include "stream/random_recording_for_tests.h"
 
 namespace {
@@ -30,6 +33,28 @@ TestRecording wide_recording() {
   return test.sample(sample).ksymbol(6, 0xffffffffc0000000, 64, false, "bpf_prog").lost(7, 3).lost_samples(8, 3);
 }
 
+// What simpleperf adds, in both of its layouts.
+formats::TestFileOptions simpleperf_sections() {
+  stream::TestBytes file;
+  file.raw(std::string_view("/lib/1\0", 7)).put(uint32_t{2}).put(uint64_t{0x1000}).put(uint32_t{1});
+  file.put(uint64_t{0x1100}).put(uint32_t{0x2000}).raw(std::string_view("symbol\0", 7)).put(uint64_t{0x400});
+  const std::string message = "\x0a\x06/lib/2\x10\x02\x18\x05\x22\x07\x08\x07\x10\x7f\x1a\x01\x66\x32\x02\x08\x09";
+  const auto sized = [](const std::string& bytes) {
+    return stream::TestBytes().put(static_cast<uint32_t>(bytes.size())).raw(bytes).text();
+  };
+  formats::TestFileOptions options;
+  options.features[stream::kFeatureSimpleperfFiles] = sized(file.text());
+  options.features[stream::kFeatureSimpleperfMeta] = std::string("event_type_info\0cpu-cycles,0,0\0", 31);
+  options.features[stream::kFeatureSimpleperfFileMessages] = sized(message);
+  return options;
+}
+
+// A file that was written from a profile.
+std::string converted() {
+  const auto profile = formats::kFolded.read(base::as_bytes("main;work;inner 30\nmain;wait 5\n"));
+  return profile.ok() ? formats::write_perf_data(*profile).value() : "";
+}
+
 bool write(const std::string& folder, const std::string& name, const std::string& bytes) {
   const auto status = base::write_file(folder + "/" + name, bytes);
   if (!status) std::fprintf(stderr, "%s\n", status.error().message().c_str());
@@ -53,6 +78,10 @@ int main(int argc, char** argv) {
   const bool ok = write(folder, "file", formats::test_file(test, options)) &&
                   write(folder, "pipe", formats::test_pipe(test, options)) &&
                   write(folder, "wide", formats::test_file(wide_recording())) &&
+                  write(folder, "simpleperf", formats::test_file(test, simpleperf_sections())) &&
+                  write(folder, "converted", converted()) &&
+                  write(folder, "big_endian", formats::OrderedRecording(true).file()) &&
+                  write(folder, "big_endian_pipe", formats::OrderedRecording(true).pipe()) &&
                   write(folder, "killed", formats::test_file(wide_recording(), {.without_data_size = true}));
   return ok ? 0 : 1;
 }
