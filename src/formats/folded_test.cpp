@@ -111,6 +111,8 @@ TEST(Folded, TwoNumbersALineAreTwoEvents) {
   EXPECT_EQ(write_folded(profile, {}), text);
   // A name that ends in a number makes no second one, unless all lines have it.
   EXPECT_EQ(read("a;b 1 2\na;c 3\n").events.size(), 1u);
+  // Found by fuzzing: a frame that is a number.
+  EXPECT_EQ(read("a; 4 5\n").events.size(), 1u);
 }
 
 TEST(Folded, ReadsTextOfOtherSystems) {
