@@ -61,7 +61,7 @@ def write_text(path, blocks, size, share):
 
 
 def run(command, output):
-    """Wall-clock seconds, CPU seconds and peak resident memory in MB of one run."""
+    """Wall-clock seconds and CPU seconds of one run."""
     with open(output, "w") as file:
         begin = time.perf_counter()
         process = subprocess.Popen(command, stdout=file, stderr=subprocess.DEVNULL)
@@ -70,7 +70,25 @@ def run(command, output):
     process.returncode = os.waitstatus_to_exitcode(status)
     if process.returncode != 0:
         raise RuntimeError(f"{command[0]} ended with {process.returncode}")
-    return wall, usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1000
+    return wall, usage.ru_utime + usage.ru_stime
+
+
+def peak_memory(command):
+    """Peak resident memory in MB, by looking all the time: what wait4 tells is at least what this process had when it
+    forked."""
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    peak = 0
+    while process.poll() is None:
+        try:
+            with open(f"/proc/{process.pid}/status") as file:
+                found = [int(line.split()[1]) for line in file if line.startswith("VmHWM")]
+            with open(f"/proc/{process.pid}/comm") as file:
+                started = not file.read().startswith("python")
+            peak = max(peak, *found, 0) if started else peak
+        except (OSError, ValueError):
+            pass
+        time.sleep(0.002)
+    return peak / 1000
 
 
 def row(**entry):
@@ -83,8 +101,9 @@ def bench(folder, blocks, rounds, size, share, script):
     length = os.path.getsize(path)
     ours, theirs = os.path.join(folder, "ours.folded"), os.path.join(folder, "theirs.folded")
     runs = [run([TEPHRA, "fold", "-q", path], ours) for _ in range(rounds)]
-    wall, cpu, memory = (statistics.median(figures) for figures in zip(*runs))
-    peer = run(["perl", script, path], theirs) if script else None
+    wall, cpu = (statistics.median(figures) for figures in zip(*runs))
+    memory = peak_memory([TEPHRA, "fold", "-q", path])
+    peer = run(["perl", script, path], theirs) + (peak_memory(["perl", script, path]),) if script else None
     if peer:
         with open(ours) as one, open(theirs) as other:
             if one.read() != other.read():

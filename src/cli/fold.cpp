@@ -117,8 +117,8 @@ base::Result<int> fold(std::span<const std::string> words) {
   // Hashes take the place of names in the profile.
   if (is_text && input.redact.empty()) {
     TEPHRA_TRY(const formats::FoldedScript folded, fold_text(arguments, content));
-    // Text without stacks, of which that script makes nothing, is folded as profiles are.
-    if (folded.samples > 0) {
+    // Text without stacks or without code objects, of which that script makes nothing, is folded as profiles are.
+    if (folded.samples > 0 && !folded.lost_all_frames()) {
       if (folded.other_events && input.event.empty() && !input.quiet) {
         fmt::print(stderr, "tephra: showing event {}; --event-filter selects another\n",
                    views::printable(folded.event));

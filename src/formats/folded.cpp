@@ -71,7 +71,10 @@ bool is_differential(std::string_view text) {
     const auto after = is_stack_line(line) ? parse_line(line) : std::nullopt;
     if (!after) continue;
     const size_t space = after->stack.rfind(' ');
-    const bool digits = space != std::string_view::npos && space + 1 < after->stack.size() &&
+    // "a; 4 5" is a frame called " 4".
+    const bool behind_name = space != std::string_view::npos && space > 0 && after->stack[space - 1] != ';' &&
+                             after->stack[space - 1] != ' ';
+    const bool digits = behind_name && space + 1 < after->stack.size() &&
                         after->stack.find_first_not_of("0123456789.", space + 1) == std::string_view::npos;
     if (!digits || !parse_line(after->stack)) return false;
     any = true;

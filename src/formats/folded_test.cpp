@@ -111,6 +111,8 @@ TEST(Folded, TwoNumbersALineAreTwoEvents) {
   EXPECT_EQ(write_folded(profile, {}), text);
   // A name that ends in a number makes no second one, unless all lines have it.
   EXPECT_EQ(read("a;b 1 2\na;c 3\n").events.size(), 1u);
+  // Found by fuzzing: a frame that is a number.
+  EXPECT_EQ(read("a; 4 5\n").events.size(), 1u);
 }
 
 TEST(Folded, ReadsTextOfOtherSystems) {
@@ -170,6 +172,28 @@ TEST(FoldedFixtures, AreToldFromOtherText) {
   }
   EXPECT_GT(folded, 60u);
   EXPECT_GT(other, 150u);
+}
+
+TEST(FoldedFixtures, TwoNumbersALineAreWrittenBack) {
+  namespace fs = std::filesystem;
+  const char* given = std::getenv("TEPHRA_FIXTURES");
+  const fs::path fixtures = given != nullptr ? fs::path(given) : fs::path(TEPHRA_SOURCE_DIR) / "../shared/fixtures";
+  if (!fs::exists(fixtures / "diff-folded")) GTEST_SKIP() << "no fixtures: set TEPHRA_FIXTURES";
+  for (const std::string name : {"default", "normalize"}) {
+    const auto content = base::FileContent::open(fixtures / "diff-folded/jonhoo-inferno/results" / (name + ".txt"));
+    ASSERT_TRUE(content.ok());
+    const auto profile = kFolded.read(content.value().bytes());
+    ASSERT_TRUE(profile.ok());
+    const std::string written = write_folded(*profile, {});
+    // The order of lines is free.
+    std::string_view text = base::as_text(content.value().bytes());
+    EXPECT_EQ(written.size(), text.size());
+    while (!text.empty()) {
+      const std::string line(text.substr(0, text.find('\n') + 1));
+      text.remove_prefix(line.size());
+      EXPECT_NE(written.find(line), std::string::npos) << line;
+    }
+  }
 }
 
 // Names with what separates frames, lines or numbers do not break the line.

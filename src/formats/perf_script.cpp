@@ -14,7 +14,6 @@
 #include "formats/perf_script_header.h"
 #include "formats/plain_text.h"
 #include "formats/script_blocks.h"
-#include "formats/script_lines.h"
 #include "formats/script_stacks.h"
 #include "model/profile_assembler.h"
 
@@ -278,9 +277,7 @@ base::Result<model::Profile> read(Bytes bytes) {
   return std::move(joiner).finish(plain.text());
 }
 
-bool is_frame(std::string_view line) {
-  return !line.empty() && is_space(line[0]) && !parse_script_header(line) && parse_frame_line(line);
-}
+bool is_frame(std::string_view line) { return is_frame_line(line) && !parse_script_header(line); }
 
 // The first line that is no comment must be an event line. That alone could be many things: frames below it, or a time
 // and an event, make it sure.

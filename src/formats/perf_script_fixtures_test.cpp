@@ -121,6 +121,18 @@ TEST(PerfScriptFixtures, RefusesAndCountsWhatInfernoDoes) {
   EXPECT_EQ(profile.value().quality[model::Reason::malformed_records], 1u);
 }
 
+// What simpleperf's report_sample.py prints, of a recording with 525 samples.
+TEST(PerfScriptFixtures, ReadsTextOfSimpleperf) {
+  SKIP_WITHOUT_FIXTURES();
+  const std::string text = content(fixtures() / "../perf-data/aosp-simpleperf/perf_display_bitmaps.perf-script");
+  EXPECT_EQ(kPerfScript.refusal(base::as_bytes(text)), "");
+  const auto profile = kPerfScript.read(base::as_bytes(text));
+  ASSERT_TRUE(profile.ok());
+  EXPECT_EQ(profile.value().samples.size(), 525u);
+  EXPECT_EQ(profile.value().samples.cpu.size(), 525u);
+  EXPECT_EQ(profile.value().quality[model::Reason::malformed_records], 0u);
+}
+
 // Every text is recognised, no line is left over, and what is written of it is read again with the same sums.
 TEST(PerfScriptFixtures, ReadsEveryText) {
   SKIP_WITHOUT_FIXTURES();

@@ -147,6 +147,7 @@ TEST(PerfScript, IsRecognisedByItsFirstSample) {
   EXPECT_EQ(refusal("java  3244 cpu-clock: \n\t  7f1e214c24d9 SpinPause (/libjvm.so)\n"), "");
   EXPECT_EQ(refusal("\xef\xbb\xbf# comment\n\napp 7 [001] 1.5: 1 cycles:\n\t1 f (m)\n"), "");
   EXPECT_EQ(refusal("app 7/7 [001] 1.5: 1 sched:x: a=b\n"), "");
+  EXPECT_EQ(refusal("g++ 23817 cpu-clock:ppp: \n\t           1469e handle_amd\n\t  0 [unknown]\n\n"), "");
   EXPECT_NE(refusal("java 1 9.5: 10 cpu-clock:\n\n\tffff fput+0xb ([kernel.kallsyms])\n"), "");
   EXPECT_NE(refusal("app 7 main\n\t1 f (m)\n"), "");
   EXPECT_NE(refusal("app;main 7\n"), "");

@@ -32,7 +32,7 @@ TextKey key_of(std::string_view text) {
   for (; left >= 16; left -= 16, at += 16) add(base::load<uint64_t>(at), base::load<uint64_t>(at + 8));
   uint64_t low = 0;
   uint64_t high = 0;
-  std::memcpy(&low, at, left < 8 ? left : 8);
+  if (left > 0) std::memcpy(&low, at, left < 8 ? left : 8);
   if (left > 8) std::memcpy(&high, at + 8, left - 8);
   add(low, high);
   return key;

@@ -144,7 +144,7 @@ class Lane {
     bool java = false;
   };
   static constexpr uint32_t kNone = UINT32_MAX;
-  static constexpr size_t kMostStacks = 1 << 17;
+  static constexpr size_t kMostStacks = 1 << 16;
   struct Body {
     uint32_t unrecognised = 0;
     bool irregular = false;  // holds event lines: the block has to be read line by line

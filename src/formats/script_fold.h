@@ -33,6 +33,11 @@ struct FoldedScript {
   bool cut = false;           // the text ends within a sample, which is left out
   // Samples by the number of frames their stacks have: those with a name, and those without.
   std::map<std::pair<uint32_t, uint32_t>, uint64_t> stacks;
+
+  // It took samples, and none of the lines below them for a frame, though there were some.
+  bool lost_all_frames() const {
+    return unrecognised > 0 && stacks.size() == 1 && stacks.begin()->first == std::pair(0u, 0u);
+  }
 };
 
 // Takes `text` piece by piece, on all CPUs; `done_with` is called for each piece that was read, from any thread.

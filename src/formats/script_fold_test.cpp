@@ -99,6 +99,12 @@ TEST(ScriptFold, TheLastSampleNeedsAnEmptyLine) {
   EXPECT_FALSE(fold_script("aa 1 1.0: 5 e:\n\t1 f (m)\n\n# end\n", {}).cut);
 }
 
+TEST(ScriptFold, TellsWhereItRecognisesNoFrame) {
+  EXPECT_TRUE(fold_script("aa 1 1.0: 5 e:\n\t1 f\n\n", {}).lost_all_frames());
+  EXPECT_FALSE(fold_script("aa 1 1.0: 5 e:\n\n", {}).lost_all_frames());
+  EXPECT_FALSE(fold_script("aa 1 1.0: 5 e:\n\t1 f (m)\nodd\n\n", {}).lost_all_frames());
+}
+
 TEST(ScriptFold, SourceLinesFollowFrames) {
   const std::string_view text =
       "aa 1 1.0: 5 e:\n\t1 f (m)\n  a.cpp:7\n\t2 g (m)\n  m[2]\n\t3 [unknown] ([unknown])\n\n";

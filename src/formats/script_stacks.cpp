@@ -78,6 +78,8 @@ std::string shown_name(std::string_view raw, bool generated) {
 
 }  // namespace
 
+bool is_frame_line(std::string_view text) { return is_indented(text) && parse_any_frame(text); }
+
 std::string_view place_in(std::string_view rest) {
   constexpr size_t kShortestAddress = 6;  // what a tracepoint tells is full of shorter numbers
   if (!rest.ends_with(')')) return {};

@@ -58,6 +58,9 @@ class ScriptStacks {
   uint64_t malformed_ = 0;
 };
 
+// Whether a line, which is no event line, is a frame: with an address, perhaps a function, perhaps a code object.
+bool is_frame_line(std::string_view text);
+
 // The end of an event line that names the place of a sample without a stack: "ffffffff8bad311d f ([kernel.kallsyms])".
 // Empty where it names none.
 std::string_view place_in(std::string_view rest);

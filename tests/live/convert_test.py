@@ -89,7 +89,7 @@ class AnyFormat(ConvertTest):
         data = self.recording()
         with open(self.path("key"), "w") as file:
             file.write("a key that is long enough to be one\n")
-        profile = self.convert("--redact", self.path("key"), data)
+        profile = self.convert("--redact=" + self.path("key"), data)
         with gzip.open(profile) as file:
             self.assertNotIn(b"heavy", file.read())
 
