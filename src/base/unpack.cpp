@@ -19,9 +19,7 @@ constexpr std::string_view kGzip = "gzip";
 constexpr std::string_view kZstd = "zstd";
 constexpr std::string_view kXz = "xz";
 
-Error too_large(size_t limit) {
-  return failed("cannot unpack", "", "it holds more than " + bytes_text(limit));
-}
+Error too_large(size_t limit) { return failed("cannot unpack", "", "it holds more than " + bytes_text(limit)); }
 
 struct FreeDecompressor {
   void operator()(libdeflate_decompressor* decompressor) const { ::libdeflate_free_decompressor(decompressor); }
@@ -45,8 +43,8 @@ Result<size_t> unpack_member(libdeflate_decompressor* decompressor, Bytes packed
     out.resize(before + room);
     size_t taken = 0;
     size_t made = 0;
-    const auto result = ::libdeflate_gzip_decompress_ex(decompressor, packed.data(), packed.size(),
-                                                        out.data() + before, room, &taken, &made);
+    const auto result = ::libdeflate_gzip_decompress_ex(decompressor, packed.data(), packed.size(), out.data() + before,
+                                                        room, &taken, &made);
     if (result == LIBDEFLATE_SUCCESS) {
       out.resize(before + made);
       return taken;

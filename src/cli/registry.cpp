@@ -16,9 +16,8 @@ extern const Command kReportCommand;
 extern const Command kScriptCommand;
 
 std::span<const Command> commands() {
-  static const std::array kCommands{kProfileCommand, kRecordCommand, kReportCommand,  kFlameCommand,
-                                    kFoldCommand,    kScriptCommand, kConvertCommand, kArchiveCommand,
-                                    kDoctorCommand};
+  static const std::array kCommands{kProfileCommand, kRecordCommand,  kReportCommand,  kFlameCommand, kFoldCommand,
+                                    kScriptCommand,  kConvertCommand, kArchiveCommand, kDoctorCommand};
   return kCommands;
 }
 

@@ -16,9 +16,12 @@ bool takes(const Values& wanted, const Value& value) {
 
 base::Status check(const Profile& profile, const SampleFilter& filter) {
   const auto lacks = [](const char* what, const char* option) {
-    return base::failed("cannot read", "", std::string("it does not say ") + what, std::string("Leave out ") + option + ".");
+    return base::failed("cannot read", "", std::string("it does not say ") + what,
+                        std::string("Leave out ") + option + ".");
   };
-  const auto any_thread = [&](auto holds) { return std::any_of(profile.threads.begin(), profile.threads.end(), holds); };
+  const auto any_thread = [&](auto holds) {
+    return std::any_of(profile.threads.begin(), profile.threads.end(), holds);
+  };
   if (profile.samples.size() == 0) return {};
   if (!filter.cpus.empty() && profile.samples.cpu.empty()) return lacks("on which CPU its samples were taken", "--cpu");
   if ((filter.begin_time != 0 || filter.end_time != UINT64_MAX) && profile.samples.time.empty()) {
@@ -36,8 +39,8 @@ base::Status check(const Profile& profile, const SampleFilter& filter) {
 bool takes_row(const Profile& profile, const SampleFilter& filter, size_t row) {
   const model::Samples& samples = profile.samples;
   const model::Thread& thread = profile.threads[samples.thread[row]];
-  const bool in_time = samples.time.empty() ||
-                       (samples.time[row] >= filter.begin_time && samples.time[row] <= filter.end_time);
+  const bool in_time =
+      samples.time.empty() || (samples.time[row] >= filter.begin_time && samples.time[row] <= filter.end_time);
   return in_time && takes(filter.pids, thread.pid) && takes(filter.tids, thread.tid) &&
          takes(filter.comms, profile.text(thread.comm)) &&
          takes(filter.events, profile.text(profile.events[samples.event[row]].name)) &&

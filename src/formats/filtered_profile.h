@@ -6,7 +6,8 @@
 
 namespace tephra::formats {
 
-// The samples of a profile that a filter takes. An error when it asks for what the profile does not hold, such as times.
+// The samples of a profile that a filter takes. An error when it asks for what the profile does not hold, such as
+// times.
 base::Result<model::Profile> filtered(model::Profile profile, const stream::SampleFilter& filter);
 
 }  // namespace tephra::formats

@@ -290,7 +290,7 @@ class Writer {
   const std::optional<model::EventId> after_;
   FoldedLines lines_;
   std::vector<std::optional<FoldedLines::Text>> texts_of_frames_;
-  std::unordered_map<uint32_t, FoldedLines::Place> roots_;  // by thread
+  std::unordered_map<uint32_t, FoldedLines::Place> roots_;   // by thread
   std::unordered_map<uint64_t, FoldedLines::Place> places_;  // of stacks below a root
   std::vector<model::StackId> path_;
 };

@@ -13,8 +13,7 @@ FoldedLines::Text FoldedLines::text_of(std::string_view text) {
 }
 
 FoldedLines::Place FoldedLines::below(Place parent, Text text) {
-  const auto [at, is_new] =
-      children_.try_emplace(uint64_t{parent} << 32 | text, static_cast<Place>(nodes_.size()));
+  const auto [at, is_new] = children_.try_emplace(uint64_t{parent} << 32 | text, static_cast<Place>(nodes_.size()));
   if (is_new) {
     nodes_[parent].has_children = true;
     nodes_.push_back({.parent = parent, .text = text});

@@ -116,8 +116,16 @@ TEST(Folded, TwoNumbersALineAreTwoEvents) {
 }
 
 TEST(Folded, ReadsTextOfOtherSystems) {
-  EXPECT_EQ(write_folded(read("\xef\xbb\xbf" "a;b 1\r\na;c 2\r\n"), {}), "a;b 1\na;c 2\n");
-  EXPECT_EQ(write_folded(read(std::string_view("\xff\xfe" "a\0;\0b\0 \0" "1\0\n\0", 14)), {}), "a;b 1\n");
+  EXPECT_EQ(write_folded(read("\xef\xbb\xbf"
+                              "a;b 1\r\na;c 2\r\n"),
+                         {}),
+            "a;b 1\na;c 2\n");
+  EXPECT_EQ(write_folded(read(std::string_view("\xff\xfe"
+                                               "a\0;\0b\0 \0"
+                                               "1\0\n\0",
+                                               14)),
+                         {}),
+            "a;b 1\n");
 }
 
 TEST(Folded, IsToldFromOtherText) {

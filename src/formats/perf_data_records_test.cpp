@@ -214,7 +214,8 @@ TEST(PerfDataRecords, BuildIdsAreThoseThatQuipperReads) {
   EXPECT_EQ(files, 11u);
 }
 
-// Samples as perfparser's test printed them: a line of thread and time, one of event and period, then two lines a frame.
+// Samples as perfparser's test printed them: a line of thread and time, one of event and period, then two lines a
+// frame.
 std::multiset<std::string> perfparser_samples(const fs::path& path) {
   std::multiset<std::string> samples;
   std::ifstream in(path);
@@ -249,8 +250,8 @@ std::multiset<std::string> perfparser_samples(const fs::path& path) {
 TEST(PerfDataRecords, SamplesAreThoseOfPerfparser) {
   const fs::path folder = all_fixtures() / "KDAB-perfparser";
   if (!fs::exists(folder)) GTEST_SKIP() << "no fixtures: set TEPHRA_FIXTURES";
-  for (const char* name : {"vector_static_gcc/perf.data", "vector_static_gcc/perf.data.zstd",
-                           "parallel_static_gcc/perf.data.zstd"}) {
+  for (const char* name :
+       {"vector_static_gcc/perf.data", "vector_static_gcc/perf.data.zstd", "parallel_static_gcc/perf.data.zstd"}) {
     SCOPED_TRACE(name);
     const auto content = base::FileContent::open(folder / name);
     ASSERT_TRUE(content.ok());

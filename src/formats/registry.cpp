@@ -29,25 +29,25 @@ namespace tephra::formats {
 // One line a format; the order is that of trying.
 std::span<const Format* const> formats() {
   static constexpr std::array kFormats{
-      &kPerfData,  //
-      &kJitdump,  //
+      &kPerfData,       //
+      &kJitdump,        //
       &kGperftoolsCpu,  //
-      &kSpeedscope,  //
-      &kFirefox,  //
+      &kSpeedscope,     //
+      &kFirefox,        //
       &kChromeProfile,  //
-      &kChromeTrace,  //
-      &kJemallocHeap,  //
-      &kHeapDump,  //
-      &kJavaProfile,  //
-      &kContentionz,  //
-      &kThreadz,  //
-      &kGoCount,  //
-      &kPprof,  //
-      &kJson,  //
-      &kPerfScript,  //
-      &kBpftrace,  //
-      &kBccStacks,  //
-      &kPerfMap,  //
+      &kChromeTrace,    //
+      &kJemallocHeap,   //
+      &kHeapDump,       //
+      &kJavaProfile,    //
+      &kContentionz,    //
+      &kThreadz,        //
+      &kGoCount,        //
+      &kPprof,          //
+      &kJson,           //
+      &kPerfScript,     //
+      &kBpftrace,       //
+      &kBccStacks,      //
+      &kPerfMap,        //
       &kFolded,
   };
   return kFormats;

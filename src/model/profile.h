@@ -50,8 +50,8 @@ struct Mapping {
   FileIdentity file;
   CodeKind kind = CodeKind::kNone;
   // kKernel: where the symbol _text was when the recording was made, to detect another boot. kAnonymous,
-  // kJit and kKernelCode: where the mapping began. kFile: the address of the file's first byte, as far as the profile is
-  // of one process and says so. Else 0.
+  // kJit and kKernelCode: where the mapping began. kFile: the address of the file's first byte, as far as the profile
+  // is of one process and says so. Else 0.
   uint64_t base = 0;
   uint64_t size = 0;  // kFile: how far it is mapped, from its first byte on, where the profile says so
   // kAnonymous and kJit: the process whose memory it is, since the same address is other code elsewhere. Else 0.
@@ -61,9 +61,9 @@ struct Mapping {
 };
 
 struct Function {
-  StringId name;         // as shown: demangled, without parameters unless full names were asked for
-  StringId system_name;  // as in the symbol table; empty when nothing was found
-  bool named = false;    // false: `name` is a stand-in such as "[unknown] libfoo.so+0x1200"
+  StringId name;            // as shown: demangled, without parameters unless full names were asked for
+  StringId system_name;     // as in the symbol table; empty when nothing was found
+  bool named = false;       // false: `name` is a stand-in such as "[unknown] libfoo.so+0x1200"
   uint32_t start_line = 0;  // where the function begins in its source file, 0 when unknown
   auto operator<=>(const Function&) const = default;
 };

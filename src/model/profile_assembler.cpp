@@ -79,8 +79,8 @@ void ProfileAssembler::grow_stack_slots() {
 }
 
 EventId ProfileAssembler::event(const Event& row) {
-  return intern(profile_.events, event_index_, hash_words({row.name.value, row.unit.value, row.counted.value, row.uncounted}),
-                row);
+  return intern(profile_.events, event_index_,
+                hash_words({row.name.value, row.unit.value, row.counted.value, row.uncounted}), row);
 }
 
 ThreadId ProfileAssembler::thread(const Thread& row) {
