@@ -243,10 +243,11 @@ Findings examine_imported(const Profile& profile, Verdict& verdict) {
 }
 
 Findings examine(const Profile& profile, Verdict& verdict) {
-  return verdict.engine == "imported" ? examine_imported(profile, verdict) : examine_recorded(profile, verdict);
+  return verdict.engine == model::kEngineImported ? examine_imported(profile, verdict)
+                                                  : examine_recorded(profile, verdict);
 }
 
-bool takes_stacks(std::string_view engine) { return engine != "none" && engine != "imported"; }
+bool takes_stacks(std::string_view engine) { return engine != "none" && engine != model::kEngineImported; }
 
 void collect_reasons(const Profile& profile, Verdict& verdict, const Findings& findings) {
   model::Quality quality = profile.quality;
@@ -361,7 +362,7 @@ class Advisor {
       add(badness_below(verdict_.stacks_rooted, &Limits::rooted), of_all(unrooted),
           fmt::format("{} have a stack that is deeper than the processor's record of calls", of_samples(unrooted)),
           "Read it with --stitch-lbr, or record with --call-graph bpf or dwarf.");
-    } else if (unrooted > 0 && verdict_.engine != "imported") {
+    } else if (unrooted > 0 && verdict_.engine != model::kEngineImported) {
       const std::string where = worst(findings_.unrooted_in);
       add(badness_below(verdict_.stacks_rooted, &Limits::rooted), of_all(unrooted),
           fmt::format("{} have a stack that ends too early{}{}", of_samples(unrooted), where.empty() ? "" : ", in ",
@@ -547,7 +548,7 @@ std::string one_line(const Verdict& verdict) {
       fmt::format("verdict: {}. {} samples", grade_name(verdict.grade), base::with_separators(verdict.samples));
   if (verdict.engine == "none") {
     text += ", no stacks recorded";
-  } else if (verdict.engine == "imported") {
+  } else if (verdict.engine == model::kEngineImported) {
     text += ", imported stacks";
   } else {
     text += fmt::format(", {} of stacks whole", percent(verdict.stacks_rooted));

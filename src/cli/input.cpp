@@ -263,7 +263,7 @@ base::Result<Input> load(const InputOptions& options, const formats::InputFile& 
     }
     build.filter.events = {name};
     // Recordings are read again: what is left out was not decoded.
-    if (profile.facts.engine == "imported") {
+    if (profile.facts.engine == model::kEngineImported) {
       TEPHRA_TRY(profile, formats::filtered(std::move(profile), build.filter));
     } else {
       TEPHRA_TRY(profile, formats::read_profile(content.bytes(), options.path, build));

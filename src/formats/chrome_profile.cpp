@@ -220,7 +220,7 @@ base::Result<model::Profile> read(base::Bytes bytes) {
     return base::failed("cannot read", "", malformed.why);
   }
   assembler.facts().format = "chrome-cpuprofile";
-  assembler.facts().engine = "imported";
+  assembler.facts().engine = model::kEngineImported;
   return std::move(assembler).finish();
 }
 

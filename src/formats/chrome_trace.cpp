@@ -157,7 +157,7 @@ class Reader {
     }
     tell_troubles();
     assembler_.facts().format = "chrome-trace";
-    assembler_.facts().engine = "imported";
+    assembler_.facts().engine = model::kEngineImported;
     return std::move(assembler_).finish();
   }
 

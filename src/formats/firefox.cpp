@@ -70,7 +70,7 @@ uint32_t line_of(int64_t number) { return number > 0 && number <= UINT32_MAX ? s
 
 FirefoxProfile::FirefoxProfile() {
   assembler_.facts().format = "firefox";
-  assembler_.facts().engine = "imported";
+  assembler_.facts().engine = model::kEngineImported;
 }
 
 FirefoxProfile::Library FirefoxProfile::library(const Json& lib) {

@@ -129,7 +129,7 @@ class Reader {
       }
     }
     assembler_.facts().format = "folded";
-    assembler_.facts().engine = "imported";
+    assembler_.facts().engine = model::kEngineImported;
     return std::move(assembler_).finish();
   }
 

@@ -84,7 +84,7 @@ class LegacyProfile::Places {
 
 LegacyProfile::LegacyProfile(std::string_view format) {
   assembler_.facts().format = format;
-  assembler_.facts().engine = "imported";
+  assembler_.facts().engine = model::kEngineImported;
   thread_ = assembler_.thread({});
 }
 

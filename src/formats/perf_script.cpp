@@ -224,7 +224,7 @@ class Joiner {
     assembler_.quality()[Reason::malformed_records] += stacks_.malformed();
     auto& facts = assembler_.facts();
     facts.format = "perf-script";
-    facts.engine = "imported";
+    facts.engine = model::kEngineImported;
     read_facts(text, facts);
     const auto& times = assembler_.so_far().samples.time;
     if (!times.empty()) {

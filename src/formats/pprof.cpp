@@ -110,7 +110,7 @@ class Reader {
   void add_facts() {
     model::RecordingFacts& facts = assembler_.facts();
     facts.format = "pprof";
-    facts.engine = "imported";
+    facts.engine = model::kEngineImported;
     facts.started_unix_ns = tables_.time;
     facts.duration_ns = tables_.duration;
     facts.drop_frames = tables_.text(tables_.drop_frames);

@@ -122,7 +122,7 @@ class Writer {
   // Events of recordings without samples are of no use; what a profile names is part of it.
   void add_types() {
     const std::vector<Use> used = uses();
-    const bool keep_all = profile_.facts.engine == "imported";
+    const bool keep_all = profile_.facts.engine == model::kEngineImported;
     places_.resize(profile_.events.size());
     for (uint32_t i = 0; i < profile_.events.size(); ++i) {
       const model::Event& event = profile_.events[model::EventId{i}];
@@ -316,7 +316,7 @@ class Writer {
   std::vector<model::MappingId> mappings_in_order() const {
     std::vector<model::MappingId> order;
     for (uint32_t i = 1; i < profile_.mappings.size(); ++i) order.push_back(model::MappingId{i});
-    if (profile_.facts.engine == "imported") return order;
+    if (profile_.facts.engine == model::kEngineImported) return order;
     std::stable_partition(order.begin(), order.end(), [&](model::MappingId id) {
       const bool library = profile_.text(profile_.mappings[id].path).find(".so") != std::string_view::npos;
       return profile_.mappings[id].kind == CodeKind::kFile && !library;

@@ -419,7 +419,7 @@ model::Profile summary_of(const FoldedScript& folded) {
   assembler.quality()[model::Reason::malformed_records] = folded.unrecognised;
   assembler.quality()[model::Reason::file_truncated] = folded.cut;
   assembler.facts().format = "perf-script";
-  assembler.facts().engine = "imported";
+  assembler.facts().engine = model::kEngineImported;
   return std::move(assembler).finish();
 }
 

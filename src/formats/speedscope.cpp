@@ -54,7 +54,7 @@ class Reader {
     for (const Json profile : file_["profiles"].elements()) add_profile(profile);
     model::RecordingFacts& facts = assembler_.facts();
     facts.format = "speedscope";
-    facts.engine = "imported";
+    facts.engine = model::kEngineImported;
     read_comments(file_[kOriginMember], facts);
     return std::move(assembler_).finish();
   }

@@ -51,7 +51,7 @@ void TextStacks::add(const Sample& sample) {
 
 model::Profile TextStacks::finish(std::string_view format) && {
   assembler_.facts().format = format;
-  assembler_.facts().engine = "imported";
+  assembler_.facts().engine = model::kEngineImported;
   return std::move(assembler_).finish();
 }
 

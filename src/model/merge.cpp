@@ -157,12 +157,15 @@ void keep_if_same(Value& fact, const Value& other) {
 
 // Facts on which profiles agree; the time that they cover together.
 RecordingFacts common_facts(RecordingFacts facts, const RecordingFacts& other) {
+  // Of stacks that were imported nothing says whether they are whole, so neither of what they are joined with.
+  const bool imported = facts.engine == kEngineImported || other.engine == kEngineImported;
   for (std::string RecordingFacts::*const fact :
        {&RecordingFacts::format, &RecordingFacts::engine, &RecordingFacts::clock, &RecordingFacts::host,
         &RecordingFacts::os_release, &RecordingFacts::arch, &RecordingFacts::command_line,
         &RecordingFacts::default_event, &RecordingFacts::drop_frames, &RecordingFacts::keep_frames}) {
     keep_if_same(facts.*fact, other.*fact);
   }
+  if (imported) facts.engine = kEngineImported;
   keep_if_same(facts.period, other.period);
   facts.first_time = std::min(facts.first_time, other.first_time);
   facts.last_time = std::max(facts.last_time, other.last_time);

@@ -133,6 +133,16 @@ TEST(Merge, FactsAreThoseThatAllAgreeOn) {
   EXPECT_EQ(both.facts.duration_ns, 3);
 }
 
+TEST(Merge, StacksOfUnknownOriginMakeTheirsOfAll) {
+  Profile recorded = random_profile(1, false);
+  Profile imported = random_profile(2, false);
+  recorded.facts.engine = kEngineInKernel;
+  imported.facts.engine = kEngineImported;
+  EXPECT_EQ(merged(recorded, imported).facts.engine, kEngineImported);
+  EXPECT_EQ(merged(imported, recorded).facts.engine, kEngineImported);
+  EXPECT_EQ(merged(recorded, recorded).facts.engine, kEngineInKernel);
+}
+
 // A run of a program that is mapped at `base`, with one sample in it.
 Profile run_at(uint64_t base, const char* build_id, uint64_t count = 1, uint64_t size = 0x1000) {
   ProfileAssembler assembler;

@@ -156,6 +156,7 @@ inline constexpr std::string_view kEngineFramePointers = "frame pointers";
 inline constexpr std::string_view kEngineStackCopies = "stack copies";
 inline constexpr std::string_view kEngineInKernel = "call-frame tables in the kernel";
 inline constexpr std::string_view kEngineBranches = "branch records";
+inline constexpr std::string_view kEngineImported = "imported";  // by another tool, which does not say how
 
 struct EmbeddedNames;
 
@@ -179,7 +180,7 @@ struct CopySize {
 // Facts about the recording as a whole. Empty or zero where unknown.
 struct RecordingFacts {
   std::string format;  // "perf.data", "folded"
-  std::string engine;  // how stacks were taken: one of kEngine…, or "none", or "imported"
+  std::string engine;  // how stacks were taken: one of kEngine…, or "none"
   std::string clock;   // the clock of Samples::time
   std::string host;
   std::string os_release;
