@@ -1,9 +1,9 @@
 #include "formats/bcc_stacks.h"
 
-#include <charconv>
 #include <optional>
 #include <vector>
 
+#include "base/number.h"
 #include "formats/plain_text.h"
 #include "formats/text_stacks.h"
 
@@ -20,14 +20,6 @@ std::string_view trimmed(std::string_view text) {
 
 bool is_indented(std::string_view line) { return line.starts_with(' ') || line.starts_with('\t'); }
 
-std::optional<uint64_t> number(std::string_view text) {
-  uint64_t value = 0;
-  const char* end = text.data() + text.size();
-  const auto [stop, error] = std::from_chars(text.data(), end, value);
-  if (text.empty() || error != std::errc{} || stop != end) return std::nullopt;
-  return value;
-}
-
 struct Task {
   std::string_view comm;
   int32_t pid = -1;
@@ -40,7 +32,7 @@ std::optional<Task> task_of(std::string_view line) {
   if (!line.starts_with("- ") || !line.ends_with(')') || bracket == std::string_view::npos || bracket < 2) {
     return std::nullopt;
   }
-  const auto pid = number(line.substr(bracket + 2, line.size() - bracket - 3));
+  const auto pid = base::whole_number<uint64_t>(line.substr(bracket + 2, line.size() - bracket - 3));
   if (!pid || *pid > INT32_MAX) return std::nullopt;
   return Task{trimmed(line.substr(1, bracket - 1)), static_cast<int32_t>(*pid)};
 }
@@ -62,7 +54,7 @@ class Reader {
     // What the tool says of itself, and what a terminal leaves of Ctrl-C.
     if (!is_indented(line)) return;
     if (task_) {
-      const auto count = number(trimmed(line));
+      const auto count = base::whole_number<uint64_t>(trimmed(line));
       return count ? finish(*count) : stacks_.add_malformed();
     }
     task_ = task_of(line);
@@ -100,7 +92,7 @@ std::string refusal(Bytes bytes) {
   while (!text.empty()) {
     const std::string_view line = take_line(text);
     if (!is_indented(line) || !task_of(line)) continue;
-    if (number(trimmed(take_line(text)))) return {};
+    if (base::whole_number<uint64_t>(trimmed(take_line(text)))) return {};
   }
   return "no line names a task and the next the number of its samples";
 }

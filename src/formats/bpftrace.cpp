@@ -2,10 +2,10 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <optional>
 #include <vector>
 
+#include "base/number.h"
 #include "formats/plain_text.h"
 #include "formats/text_stacks.h"
 
@@ -22,15 +22,6 @@ std::string_view trimmed(std::string_view text) {
 
 bool is_indented(std::string_view line) { return line.starts_with(' ') || line.starts_with('\t'); }
 
-template <class Number>
-std::optional<Number> number(std::string_view text) {
-  Number value{};
-  const char* end = text.data() + text.size();
-  const auto [stop, error] = std::from_chars(text.data(), end, value);
-  if (text.empty() || error != std::errc{} || stop != end) return std::nullopt;
-  return value;
-}
-
 struct Value {
   uint64_t count = 0;
   uint64_t value = 0;
@@ -38,13 +29,13 @@ struct Value {
 
 // "5", and "count 2, average 3, total 6" of stats(). Histograms are drawings, not values.
 std::optional<Value> value_of(std::string_view text) {
-  if (const auto plain = number<uint64_t>(text)) return Value{*plain, *plain};
+  if (const auto plain = base::whole_number<uint64_t>(text)) return Value{*plain, *plain};
   constexpr std::string_view kCount = "count ";
   constexpr std::string_view kTotal = ", total ";
   const size_t total = text.find(kTotal);
   if (!text.starts_with(kCount) || total == std::string_view::npos) return std::nullopt;
-  const auto count = number<uint64_t>(text.substr(kCount.size(), text.find(',') - kCount.size()));
-  const auto sum = number<uint64_t>(text.substr(total + kTotal.size()));
+  const auto count = base::whole_number<uint64_t>(text.substr(kCount.size(), text.find(',') - kCount.size()));
+  const auto sum = base::whole_number<uint64_t>(text.substr(total + kTotal.size()));
   if (!count || !sum) return std::nullopt;
   return Value{*count, *sum};
 }
@@ -112,7 +103,7 @@ class Entry {
 
  private:
   void add_key(std::string_view key) {
-    if (const auto pid = number<int32_t>(key)) {
+    if (const auto pid = base::whole_number<int32_t>(key)) {
       if (pid_ < 0) pid_ = *pid;
     } else if (comm_.empty()) {
       comm_ = key;

@@ -1,7 +1,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <map>
 #include <span>
@@ -26,15 +25,6 @@ constexpr std::string_view kOtherPhases = "iIRCbneSTpFstfNODPvVcaM(),";
 
 // Begin and length are rounded apart, so that a span may seem to end after the one it is in.
 constexpr uint64_t kResolution = 1000;
-
-int32_t id_of(const Json& json) {
-  int64_t id = json.integer(-1);
-  if (json.is_text()) {
-    const std::string text = json.text();
-    if (std::from_chars(text.data(), text.data() + text.size(), id).ptr != text.data() + text.size()) id = -1;
-  }
-  return id < 0 || id > INT32_MAX ? -1 : static_cast<int32_t>(id);
-}
 
 // Something that a thread did, from when to when, in nanoseconds.
 struct Span {
@@ -170,7 +160,7 @@ class Reader {
 
   void add(const Json& event) {
     const std::string phase = event["ph"].text();
-    const Key key{id_of(event["pid"]), id_of(event["tid"])};
+    const Key key{task_id(event["pid"]), task_id(event["tid"])};
     const std::string name = event["name"].text();
     const bool timed = event["ts"].is_number() && event["ts"].number() >= 0 && event["ts"].number() < 9e15;
     if (phase == "M") {

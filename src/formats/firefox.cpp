@@ -1,7 +1,6 @@
 #include "formats/firefox.h"
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 
 #include "formats/firefox_readers.h"
@@ -18,16 +17,6 @@ using model::CodeKind;
 
 constexpr std::string_view kCommentSection = "tephra";
 constexpr std::string_view kUnknown = "[unknown]";  // what stands for a name here
-
-// Ids are numbers, or texts of numbers, or texts that merely tell processes apart.
-int32_t id_of(const Json& json) {
-  int64_t id = json.integer(-1);
-  if (json.is_text()) {
-    const std::string text = json.text();
-    if (std::from_chars(text.data(), text.data() + text.size(), id).ptr != text.data() + text.size()) id = -1;
-  }
-  return id < 0 || id > INT32_MAX ? -1 : static_cast<int32_t>(id);
-}
 
 bool is_kernel_path(std::string_view path) {
   return path.starts_with("[kernel") || path.starts_with("[guest.kernel") || path == "vmlinux";
@@ -126,7 +115,7 @@ model::ThreadId FirefoxProfile::thread(const Json& thread, const Json& meta) {
   const std::string process = thread["processName"].text();
   // Outside of Firefox, main threads have this name for the sake of its viewer alone.
   if (name == "GeckoMain" && !process.empty() && meta["product"].text() != "Firefox") name = process;
-  return assembler_.thread({id_of(thread["pid"]), id_of(thread["tid"]), assembler_.string(name)});
+  return assembler_.thread({task_id(thread["pid"]), task_id(thread["tid"]), assembler_.string(name)});
 }
 
 void FirefoxProfile::read_meta(const Json& meta) {

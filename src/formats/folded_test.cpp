@@ -7,6 +7,7 @@
 #include <sstream>
 
 #include "base/file.h"
+#include "base/fixtures_for_tests.h"
 #include "model/profile_assembler.h"
 #include "stream/profile_builder.h"
 #include "stream/random_recording_for_tests.h"
@@ -148,8 +149,7 @@ TEST(Folded, IsToldFromOtherText) {
 
 TEST(FoldedFixtures, AreToldFromOtherText) {
   namespace fs = std::filesystem;
-  const char* given = std::getenv("TEPHRA_FIXTURES");
-  const fs::path fixtures = given != nullptr ? fs::path(given) : fs::path(TEPHRA_SOURCE_DIR) / "../shared/fixtures";
+  const fs::path fixtures = base::fixtures("");
   if (!fs::exists(fixtures / "folded")) GTEST_SKIP() << "no fixtures: set TEPHRA_FIXTURES";
   size_t folded = 0;
   size_t other = 0;
@@ -184,8 +184,7 @@ TEST(FoldedFixtures, AreToldFromOtherText) {
 
 TEST(FoldedFixtures, TwoNumbersALineAreWrittenBack) {
   namespace fs = std::filesystem;
-  const char* given = std::getenv("TEPHRA_FIXTURES");
-  const fs::path fixtures = given != nullptr ? fs::path(given) : fs::path(TEPHRA_SOURCE_DIR) / "../shared/fixtures";
+  const fs::path fixtures = base::fixtures("");
   if (!fs::exists(fixtures / "diff-folded")) GTEST_SKIP() << "no fixtures: set TEPHRA_FIXTURES";
   for (const std::string name : {"default", "normalize"}) {
     const auto content = base::FileContent::open(fixtures / "diff-folded/jonhoo-inferno/results" / (name + ".txt"));

@@ -6,6 +6,8 @@
 #include <string_view>
 #include <vector>
 
+#include "base/number.h"
+
 namespace tephra::formats {
 namespace {
 
@@ -181,6 +183,12 @@ std::string_view wanted_members(JsonProfile kind) {
 }
 
 }  // namespace
+
+int32_t task_id(const base::Json& json) {
+  int64_t id = json.integer(-1);
+  if (json.is_text()) id = base::whole_number<int64_t>(json.text()).value_or(-1);
+  return id < 0 || id > INT32_MAX ? -1 : static_cast<int32_t>(id);
+}
 
 std::string_view without_snapshot_header(std::string_view text) {
   constexpr std::string_view kLine = "---\n";

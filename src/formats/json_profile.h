@@ -4,6 +4,7 @@
 #include <string_view>
 
 #include "base/bytes.h"
+#include "base/json_tape.h"
 
 namespace tephra::formats {
 
@@ -18,6 +19,9 @@ std::string json_refusal(base::Bytes bytes, JsonProfile wanted);
 struct MalformedJson {
   std::string why;
 };
+
+// A process or thread id: a number, a text of a number, or a text that merely tells processes apart, which is -1.
+int32_t task_id(const base::Json& json);
 
 // JSON text without what test tools put before it: lines between `---` and `---`.
 std::string_view without_snapshot_header(std::string_view text);

@@ -9,18 +9,14 @@
 #include <vector>
 
 #include "base/file.h"
+#include "base/fixtures_for_tests.h"
 #include "formats/format.h"
 #include "model/profile_assembler.h"
 
 namespace tephra::formats {
 
 // Public profiles, in a folder beside the project that is not part of it.
-inline std::filesystem::path json_fixtures(const char* format) {
-  const char* given = std::getenv("TEPHRA_FIXTURES");
-  const auto folder =
-      given != nullptr ? std::filesystem::path(given) : std::filesystem::path(TEPHRA_SOURCE_DIR) / "../shared/fixtures";
-  return folder / format;
-}
+inline std::filesystem::path json_fixtures(const char* format) { return base::fixtures(format); }
 
 inline base::Result<model::Profile> read_text(const Format& format, std::string_view text) {
   return format.read(base::as_bytes(text));

@@ -9,6 +9,7 @@
 #include <sstream>
 
 #include "base/file.h"
+#include "base/fixtures_for_tests.h"
 #include "formats/perf_data.h"
 #include "model/profile.h"
 #include "stream/profile_builder.h"
@@ -19,11 +20,7 @@ namespace {
 namespace fs = std::filesystem;
 
 // Public recordings, in a folder beside the project that is not part of it.
-fs::path fixtures() {
-  const char* given = std::getenv("TEPHRA_FIXTURES");
-  const fs::path folder = given != nullptr ? fs::path(given) : fs::path(TEPHRA_SOURCE_DIR) / "../shared/fixtures";
-  return folder / "perf-data";
-}
+fs::path fixtures() { return base::fixtures("perf-data"); }
 
 #define SKIP_WITHOUT_FIXTURES() \
   if (!fs::exists(fixtures() / "sample-counts.tsv")) GTEST_SKIP() << "no fixtures: set TEPHRA_FIXTURES"

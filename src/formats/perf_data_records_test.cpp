@@ -12,6 +12,7 @@
 #include <sstream>
 
 #include "base/file.h"
+#include "base/fixtures_for_tests.h"
 #include "formats/perf_data.h"
 #include "stream/decoder.h"
 #include "stream/profile_builder.h"
@@ -21,11 +22,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-fs::path all_fixtures() {
-  const char* given = std::getenv("TEPHRA_FIXTURES");
-  const fs::path folder = given != nullptr ? fs::path(given) : fs::path(TEPHRA_SOURCE_DIR) / "../shared/fixtures";
-  return folder / "perf-data";
-}
+fs::path all_fixtures() { return base::fixtures("perf-data"); }
 fs::path fixtures() { return all_fixtures() / "google-perf_data_converter/quipper"; }
 
 // A message of protocol buffer text: fields in order, each a value or a message.

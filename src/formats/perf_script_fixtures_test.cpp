@@ -5,6 +5,7 @@
 #include <fstream>
 #include <sstream>
 
+#include "base/fixtures_for_tests.h"
 #include "formats/input_file.h"
 #include "formats/perf_script.h"
 #include "formats/plain_text.h"
@@ -17,11 +18,7 @@ namespace fs = std::filesystem;
 
 // Public texts with the results of stackcollapse-perf.pl and inferno-collapse-perf, in a folder beside the project that
 // is not part of it.
-fs::path fixtures() {
-  const char* given = std::getenv("TEPHRA_FIXTURES");
-  const fs::path folder = given != nullptr ? fs::path(given) : fs::path(TEPHRA_SOURCE_DIR) / "../shared/fixtures";
-  return folder / "perf-script";
-}
+fs::path fixtures() { return base::fixtures("perf-script"); }
 
 #define SKIP_WITHOUT_FIXTURES() \
   if (!fs::exists(fixtures())) GTEST_SKIP() << "no fixtures: set TEPHRA_FIXTURES"

@@ -1,8 +1,8 @@
 #include "formats/perf_script_header.h"
 
-#include <charconv>
 #include <limits>
 
+#include "base/number.h"
 #include "formats/script_lines.h"
 
 namespace tephra::formats {
@@ -25,15 +25,6 @@ std::string_view take_word(std::string_view& text) {
   return word;
 }
 
-template <class Number>
-std::optional<Number> number(std::string_view text) {
-  Number value{};
-  const char* end = text.data() + text.size();
-  const auto [stop, error] = std::from_chars(text.data(), end, value);
-  if (text.empty() || error != std::errc{} || stop != end) return std::nullopt;
-  return value;
-}
-
 struct Ids {
   int32_t pid = -1;
   int32_t tid = -1;
@@ -43,10 +34,10 @@ struct Ids {
 std::optional<Ids> ids_of(std::string_view word) {
   if (word.empty() || !(is_digit(word[0]) || word[0] == '-')) return std::nullopt;
   const size_t slash = word.find('/');
-  const auto last = number<int32_t>(word.substr(slash == std::string_view::npos ? 0 : slash + 1));
+  const auto last = base::whole_number<int32_t>(word.substr(slash == std::string_view::npos ? 0 : slash + 1));
   if (!last) return std::nullopt;
   if (slash == std::string_view::npos) return Ids{-1, *last};
-  const auto first = number<int32_t>(word.substr(0, slash));
+  const auto first = base::whole_number<int32_t>(word.substr(0, slash));
   if (!first) return std::nullopt;
   return Ids{*first, *last};
 }
@@ -54,7 +45,7 @@ std::optional<Ids> ids_of(std::string_view word) {
 // "[003]"
 std::optional<int32_t> cpu_of(std::string_view word) {
   if (word.size() < 3 || word.front() != '[' || word.back() != ']' || !is_digit(word[1])) return std::nullopt;
-  return number<int32_t>(word.substr(1, word.size() - 2));
+  return base::whole_number<int32_t>(word.substr(1, word.size() - 2));
 }
 
 // "4794564.109216:"
@@ -65,11 +56,11 @@ std::optional<uint64_t> time_of(std::string_view word) {
   word.remove_suffix(1);
   const size_t point = word.find('.');
   if (point == std::string_view::npos) return std::nullopt;
-  const auto seconds = number<uint64_t>(word.substr(0, point));
+  const auto seconds = base::whole_number<uint64_t>(word.substr(0, point));
   std::string_view decimals = word.substr(point + 1);
   if (decimals.find_first_not_of("0123456789") != std::string_view::npos) return std::nullopt;
   decimals = decimals.substr(0, kMostDecimals);
-  auto rest = number<uint64_t>(decimals);
+  auto rest = base::whole_number<uint64_t>(decimals);
   if (!seconds || !rest || *seconds >= std::numeric_limits<uint64_t>::max() / kNanoseconds) return std::nullopt;
   for (size_t i = decimals.size(); i < kMostDecimals; ++i) *rest *= 10;
   return *seconds * kNanoseconds + *rest;
@@ -79,7 +70,7 @@ std::optional<uint64_t> time_of(std::string_view word) {
 void parse_event(std::string_view text, ScriptHeader& header) {
   std::string_view rest = text;
   std::string_view word = take_word(rest);
-  if (const auto period = number<uint64_t>(word); period && !trimmed(rest).empty()) {
+  if (const auto period = base::whole_number<uint64_t>(word); period && !trimmed(rest).empty()) {
     header.period = period;
     text = rest;
     word = take_word(rest);
@@ -141,8 +132,8 @@ std::optional<ScriptHeader> parse_script_header(std::string_view line) {
   const auto parsed = parse_event_line(line);
   if (!parsed) return std::nullopt;
   ScriptHeader header{.comm = trimmed(parsed->comm)};
-  if (const auto tid = number<int32_t>(parsed->tid)) header.tid = *tid;
-  if (const auto pid = number<int32_t>(parsed->pid)) header.pid = *pid;
+  if (const auto tid = base::whole_number<int32_t>(parsed->tid)) header.tid = *tid;
+  if (const auto pid = base::whole_number<int32_t>(parsed->pid)) header.pid = *pid;
   const auto after = static_cast<size_t>(parsed->tid.data() + parsed->tid.size() - line.data());
   parse_event(line.substr(after), header);
   if (header.event.empty()) return std::nullopt;

@@ -11,6 +11,7 @@
 #include <sstream>
 
 #include "base/file.h"
+#include "base/fixtures_for_tests.h"
 #include "formats/perf_data.h"
 #include "formats/perf_data_for_tests.h"
 #include "formats/simpleperf_sections.h"
@@ -115,11 +116,7 @@ TEST(SimpleperfSections, FramesAreNamedAndEventsToo) {
   EXPECT_EQ(profile.quality[model::Reason::malformed_records], 0u);
 }
 
-fs::path fixtures() {
-  const char* given = std::getenv("TEPHRA_FIXTURES");
-  const fs::path folder = given != nullptr ? fs::path(given) : fs::path(TEPHRA_SOURCE_DIR) / "../shared/fixtures";
-  return folder / "perf-data/aosp-simpleperf";
-}
+fs::path fixtures() { return base::fixtures("perf-data/aosp-simpleperf"); }
 
 #define SKIP_WITHOUT_FIXTURES() \
   if (!fs::exists(fixtures())) GTEST_SKIP() << "no fixtures: set TEPHRA_FIXTURES"

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/file.h"
+#include "base/fixtures_for_tests.h"
 #include "base/json_reader.h"
 
 namespace tephra::objects {
@@ -169,8 +170,7 @@ TEST(JitdumpFramesTest, AHeaderAloneDescribesNothing) {
 
 // Counts that other readers gave for files of real runtimes.
 TEST(Jitdump, ReadsFilesOfRealRuntimes) {
-  const char* given = std::getenv("TEPHRA_FIXTURES");
-  const std::string folder = std::string(given != nullptr ? given : "../shared/fixtures") + "/jitdump/";
+  const std::string folder = base::fixtures("jitdump/");
   if (!std::filesystem::exists(folder)) GTEST_SKIP() << "no fixtures at " << folder;
   struct Expected {
     const char* name;
@@ -199,9 +199,7 @@ TEST(Jitdump, ReadsFilesOfRealRuntimes) {
 
 // Its bytes were replaced before it was stored: the first record has size 0.
 TEST(Jitdump, ADamagedFileGivesNoRecords) {
-  const char* given = std::getenv("TEPHRA_FIXTURES");
-  const std::string path =
-      std::string(given != nullptr ? given : "../shared/fixtures") + "/jitdump/DataDog-ddprof/jit-julia-partial.dump";
+  const std::string path = base::fixtures("jitdump/DataDog-ddprof/jit-julia-partial.dump");
   if (!std::filesystem::exists(path)) GTEST_SKIP() << "no fixtures at " << path;
   const auto content = base::FileContent::open(path);
   ASSERT_TRUE(content);
@@ -215,9 +213,7 @@ TEST(Jitdump, ADamagedFileGivesNoRecords) {
 
 // Every record as parca-agent's reader printed it, in the order of each kind.
 TEST(Jitdump, RecordsAreThoseOfAnotherReader) {
-  const char* given = std::getenv("TEPHRA_FIXTURES");
-  const std::string folder =
-      std::string(given != nullptr ? given : "../shared/fixtures") + "/jitdump/parca-dev-testdata/";
+  const std::string folder = base::fixtures("jitdump/parca-dev-testdata/");
   if (!std::filesystem::exists(folder)) GTEST_SKIP() << "no fixtures at " << folder;
   for (const char* name : {"dotnet", "julia", "nodejs", "jitlink"}) {
     SCOPED_TRACE(name);

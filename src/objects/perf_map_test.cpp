@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/file.h"
+#include "base/fixtures_for_tests.h"
 
 namespace tephra::objects {
 namespace {
@@ -42,9 +43,7 @@ TEST(PerfMap, CountsWhatIsNoLine) {
 
 // .NET's names have blanks, brackets and the tier of the compiler behind them. Counts are of the files' own lines.
 TEST(PerfMap, ReadsMapsOfDotNet) {
-  const char* given = std::getenv("TEPHRA_FIXTURES");
-  const std::string folder =
-      std::string(given != nullptr ? given : TEPHRA_SOURCE_DIR "/../shared/fixtures") + "/perf-map/DataDog-ddprof/";
+  const std::string folder = base::fixtures("perf-map/DataDog-ddprof/");
   if (!std::filesystem::exists(folder)) GTEST_SKIP() << "no fixtures at " << folder;
   struct Expected {
     const char* file;

@@ -6,6 +6,7 @@
 #include <filesystem>
 
 #include "base/file.h"
+#include "base/fixtures_for_tests.h"
 #include "objects/jitdump.h"
 #include "stream/jit_reader.h"
 
@@ -15,9 +16,7 @@ namespace {
 // A dump of LLVM's linker of generated code: one piece of call-frame information for three functions, at an address of
 // which it tells the lower half.
 TEST(JitRules, OfADumpOfLlvm) {
-  const char* given = std::getenv("TEPHRA_FIXTURES");
-  const std::string path =
-      std::string(given != nullptr ? given : "../shared/fixtures") + "/jitdump/parca-dev-testdata/jitlink.dump";
+  const std::string path = base::fixtures("jitdump/parca-dev-testdata/jitlink.dump");
   if (!std::filesystem::exists(path)) GTEST_SKIP() << "no fixtures at " << path;
   const auto content = base::FileContent::open(path);
   ASSERT_TRUE(content);
