@@ -32,20 +32,38 @@ def build(preset, *targets):
     return folder
 
 
-def run_gtest(program, **environment):
-    """Runs a GoogleTest program and counts by its own report; a crash is a failure."""
+def run_gtest(program, shards=1, **environment):
+    """Runs a GoogleTest program, in parts at the same time where asked, and counts by its own reports; a crash is a
+    failure."""
     with tempfile.TemporaryDirectory() as folder:
-        report = os.path.join(folder, "report.json")
-        done = subprocess.run([program, f"--gtest_output=json:{report}", "--gtest_brief=1"], cwd=ROOT,
-                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-                              env={**os.environ, **environment}, timeout=1800)
-        if done.returncode != 0:
-            print(done.stdout[-20000:])
-        if not os.path.exists(report):
-            print(f"  {program} ended with status {done.returncode} before it could report")
-            return Result(0, 1, 0)
-        with open(report) as file:
-            suites = json.load(file)["testsuites"]
+        parts = []
+        for index in range(shards):
+            report = os.path.join(folder, f"report-{index}.json")
+            log = open(os.path.join(folder, f"log-{index}"), "w+")
+            settings = {"GTEST_TOTAL_SHARDS": str(shards), "GTEST_SHARD_INDEX": str(index)} if shards > 1 else {}
+            process = subprocess.Popen([program, f"--gtest_output=json:{report}", "--gtest_brief=1"], cwd=ROOT,
+                                       stdout=log, stderr=subprocess.STDOUT,
+                                       env={**os.environ, **environment, **settings})
+            parts.append((process, log, report))
+        results = [gtest_result(program, *part) for part in parts]
+    return Result(*map(sum, zip(*results)))
+
+
+def gtest_result(program, process, log, report):
+    try:
+        status = process.wait(timeout=1800)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        status = process.wait()
+    with log:
+        if status != 0:
+            log.seek(0)
+            print(log.read()[-20000:])
+    if not os.path.exists(report):
+        print(f"  {program} ended with status {status} before it could report")
+        return Result(0, 1, 0)
+    with open(report) as file:
+        suites = json.load(file)["testsuites"]
     passed = failed = skipped = 0
     for case in (case for suite in suites for case in suite["testsuite"]):
         if case.get("failures"):
@@ -55,15 +73,16 @@ def run_gtest(program, **environment):
             print(f"  skipped {case['classname']}.{case['name']}")
         elif case.get("result") == "COMPLETED":
             passed += 1
-    if done.returncode != 0 and failed == 0:
+    if status != 0 and failed == 0:
         failed = 1
     return Result(passed, failed, skipped)
 
 
-def run_unit_tests(preset, *targets, **environment):
+def run_unit_tests(preset, *targets, shards=1, **environment):
     """The unit tests, and those that play a machine with hardware counters."""
     folder = build(preset, *targets, "tephra_tests", "tephra_pmu_tests", "test_programs")
-    results = [run_gtest(os.path.join(folder, name), **environment) for name in ("tephra_tests", "tephra_pmu_tests")]
+    results = [run_gtest(os.path.join(folder, "tephra_tests"), shards, **environment),
+               run_gtest(os.path.join(folder, "tephra_pmu_tests"), **environment)]
     return Result(*map(sum, zip(*results)))
 
 
@@ -76,7 +95,7 @@ def suite_unit(_):
 
 
 def suite_unit_asan(_):
-    return run_unit_tests("asan", ASAN_OPTIONS="detect_stack_use_after_return=1")
+    return run_unit_tests("asan", shards=2, ASAN_OPTIONS="detect_stack_use_after_return=1")
 
 
 def suite_unit_tsan(_):
@@ -84,7 +103,7 @@ def suite_unit_tsan(_):
     without the tests of the in-kernel walk, which walk the code of the test program itself, signal handlers included:
     instrumented it is other code."""
     folder = build("tsan", "tephra_tests", "test_programs")
-    return run_gtest(os.path.join(folder, "tephra_tests"), GTEST_FILTER="-StackProgramTest*:StackWalkElsewhereTest*")
+    return run_gtest(os.path.join(folder, "tephra_tests"), 2, GTEST_FILTER="-StackProgramTest*:StackWalkElsewhereTest*")
 
 
 def suite_live(options):
@@ -110,7 +129,8 @@ def failed_tests(outcome):
 def try_again(names):
     """Live tests sample a machine that may stall at any moment. What failed is shown above, and said to have been tried
     again; what fails twice has failed."""
-    outcome = unittest.TextTestRunner(verbosity=1, buffer=True).run(unittest.defaultTestLoader.loadTestsFromNames(names))
+    tests = unittest.defaultTestLoader.loadTestsFromNames(names)
+    outcome = unittest.TextTestRunner(verbosity=1, buffer=True).run(tests)
     still_bad = failed_tests(outcome)
     for name in sorted(names):
         print(f"  tried again {name}: {'failed again' if name in still_bad else 'passed'}")
