@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <vector>
 
 #include "base/file.h"
@@ -7,9 +8,12 @@
 #include "cli/command.h"
 #include "cli/input.h"
 #include "cli/output_path.h"
+#include "formats/filtered_profile.h"
+#include "formats/folded.h"
 #include "formats/format.h"
 #include "model/merge.h"
 #include "symbols/program_file.h"
+#include "views/printable.h"
 
 namespace tephra::cli {
 namespace {
@@ -49,56 +53,90 @@ base::Result<const formats::Format*> output_format(const std::string& to, const 
   return format;
 }
 
-base::Result<int> convert(std::span<const std::string> arguments) {
-  auto parser = make_parser("convert", "Read profiles of any format, join them, and write them in another.",
-                            "  tephra convert perf.data -o profile.pb.gz\n"
-                            "  tephra convert --to folded heap.pb.gz > heap.folded\n"
-                            "  tephra convert monday.pb.gz tuesday.pb.gz -o both.pb.gz\n"
-                            "  tephra convert ./server server.prof -o server.pb.gz\n");
+struct ConvertArguments {
   InputOptions input;
-  input.declare(*parser);
-  parser->remove_option(parser->get_option("--input"));
   std::vector<std::string> paths;
   std::string output = "-";
   std::string to;
   bool list = false;
+};
+
+void declare(CLI::App& parser, ConvertArguments& arguments) {
+  arguments.input.declare(parser);
+  parser.remove_option(parser.get_option("--input"));
   parser
-      ->add_option("-i,--input,inputs", paths,
-                   "the profiles to read; - is standard input (default: perf.data). A program before them is what ran")
+      .add_option("-i,--input,inputs", arguments.paths,
+                  "the profiles to read; - is standard input (default: perf.data). A program before them is what ran")
       ->type_name("FILE…");
-  parser->add_option("-o,--output", output, "where to write; - is standard output")->type_name("FILE");
-  parser->add_option("--to", to, "the format to write (default: as the name of the output ends)")->type_name("FORMAT");
-  parser->add_flag("--formats", list, "list the formats");
+  parser.add_option("-o,--output", arguments.output, "where to write; - is standard output")->type_name("FILE");
+  parser.add_option("--to", arguments.to, "the format to write (default: as the name of the output ends)")
+      ->type_name("FORMAT");
+  parser.add_flag("--formats", arguments.list, "list the formats");
   // What is converted is data for other tools, which know the idle task themselves.
-  input.keep_idle = true;
-  input.keep_own = true;
-  TEPHRA_TRY(const bool go_on, parse(*parser, arguments));
-  if (!go_on) return kExitDone;
-  if (list) {
-    fmt::print("{}", list_of_formats());
-    return kExitDone;
-  }
-  TEPHRA_TRY(const formats::Format* format, output_format(to, output));
+  arguments.input.keep_idle = true;
+  arguments.input.keep_own = true;
+}
+
+// All inputs as one profile.
+base::Result<model::Profile> read_inputs(ConvertArguments& arguments) {
+  auto& [input, paths, output, to, list] = arguments;
   if (paths.size() > 1 && symbols::is_elf_file(paths[0])) {
     input.program = paths[0];
     paths.erase(paths.begin());
   }
   if (paths.empty()) paths.push_back("perf.data");
+  if (std::count(paths.begin(), paths.end(), "-") > 1) return base::usage_error("standard input can be read once");
   std::vector<model::Profile> profiles;
-  input.build.keep_every_sample = format->single_samples;
   for (const std::string& path : paths) {
     TEPHRA_CHECK_OK(refuse_input(output, path));
     input.path = path;
     TEPHRA_TRY(model::Profile profile, load_all_events(input));
     profiles.push_back(std::move(profile));
   }
-  model::Profile profile = profiles.size() == 1 ? std::move(profiles[0]) : model::merge(profiles);
+  if (profiles.size() == 1) return std::move(profiles[0]);
+  model::Profile joined = model::merge(profiles);
+  if (!model::sums_fit(joined)) return base::failed("cannot join the profiles", "", "their sums exceed 64 bits");
+  return joined;
+}
+
+// Formats that hold one event get that which is shown of the profile. Pairs of folded stacks belong together.
+base::Result<model::Profile> of_one_event(model::Profile profile, const InputOptions& input) {
+  if (!input.event.empty() || profile.facts.format == formats::kFolded.name) return profile;
+  const std::string name = shown_event(profile);
+  const size_t before = profile.samples.size();
+  TEPHRA_TRY(model::Profile one, formats::filtered(std::move(profile), {.events = {name}}));
+  if (one.samples.size() < before && !input.quiet) {
+    fmt::print(stderr, "tephra: writing event {}; --event-filter selects another\n", views::printable(name));
+  }
+  return one;
+}
+
+base::Result<int> convert(std::span<const std::string> words) {
+  auto parser = make_parser("convert", "Read profiles of any format, join them, and write them in another.",
+                            "  tephra convert perf.data -o profile.pb.gz\n"
+                            "  tephra convert --to folded heap.pb.gz > heap.folded\n"
+                            "  tephra convert monday.pb.gz tuesday.pb.gz -o both.pb.gz\n"
+                            "  tephra convert ./server server.prof -o server.pb.gz\n");
+  ConvertArguments arguments;
+  declare(*parser, arguments);
+  TEPHRA_TRY(const bool go_on, parse(*parser, words));
+  if (!go_on) return kExitDone;
+  if (arguments.list) {
+    fmt::print("{}", list_of_formats());
+    return kExitDone;
+  }
+  TEPHRA_TRY(const formats::Format* format, output_format(arguments.to, arguments.output));
+  arguments.input.build.keep_every_sample = format->single_samples;
+  TEPHRA_TRY(model::Profile profile, read_inputs(arguments));
+  if (format->one_event) {
+    TEPHRA_TRY(profile, of_one_event(std::move(profile), arguments.input));
+  }
   const analysis::Verdict verdict = analysis::judge(profile);
   // Formats that hold comments carry the verdict on.
   profile.facts.comments.push_back(analysis::one_line(verdict));
   TEPHRA_TRY(const std::string text, format->write(profile));
-  TEPHRA_CHECK_OK(base::write_file(output, text));
-  return conclude(input, verdict);
+  TEPHRA_CHECK_OK(base::write_file(arguments.output, text));
+  return conclude(arguments.input, verdict);
 }
 
 }  // namespace

@@ -9,6 +9,7 @@
 #include "cli/command.h"
 #include "cli/input.h"
 #include "cli/output_path.h"
+#include "model/event_weight.h"
 #include "views/flame_svg.h"
 
 namespace tephra::cli {
@@ -26,7 +27,7 @@ struct Words {
   std::string colors = "kind";
   std::string background;
   std::string min_width = "0.1";
-  std::string weight = "samples";
+  std::string weight;  // empty: as the event says
   uint32_t width = 0;
   bool reverse = false;
   bool merge_templates = false;
@@ -64,7 +65,10 @@ void declare_meaning(CLI::App& parser, Words& words) {
   parser.add_option("--base", words.base, "what stacks stand on: comm (default), pid (comm-pid), tid, none")
       ->check(CLI::IsMember({"comm", "pid", "tid", "none"}).description(""))
       ->type_name("NAME");
-  parser.add_option("--weight", words.weight, "what width means: samples (default), or value (time, bytes, events)")
+  parser
+      .add_option("--weight", words.weight,
+                  "what width means: samples, or value (time, bytes, events); default: samples, and values where an\n"
+                  "imported event does not count samples")
       ->check(CLI::IsMember({"samples", "value"}).description(""))
       ->type_name("NAME");
   parser.add_flag("--merge-templates", words.merge_templates, "merge functions that differ in template arguments only");
@@ -100,7 +104,6 @@ base::Status apply(const Words& words, views::FlameSvgOptions& view) {
                                "Choose yellow, blue, green, grey or #rrggbb.");
     }
   }
-  view.weight = words.weight == "value" ? analysis::Weight::kValue : analysis::Weight::kSamples;
   return {};
 }
 
@@ -142,6 +145,8 @@ base::Result<int> flame(std::span<const std::string> arguments) {
   const std::string output = words.output.empty() ? default_output(input.path) : words.output;
   TEPHRA_CHECK_OK(refuse_input(output, input.path));
   TEPHRA_TRY(const Input loaded, load(input));
+  const bool by_value = words.weight.empty() ? model::weighs_by_value(loaded.profile) : words.weight == "value";
+  view.weight = by_value ? analysis::Weight::kValue : analysis::Weight::kSamples;
   const analysis::CallTree tree = analysis::call_tree(loaded.profile, tree_options(words));
   TEPHRA_CHECK_OK(base::write_file(output, views::flame_svg(loaded.profile, tree, loaded.verdict, view)));
   if (!input.quiet && output != "-") fmt::print(stderr, "wrote {}\n", output);

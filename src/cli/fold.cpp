@@ -14,6 +14,7 @@
 #include "formats/perf_script_header.h"
 #include "formats/plain_text.h"
 #include "formats/script_fold.h"
+#include "model/event_weight.h"
 #include "views/printable.h"
 
 namespace tephra::cli {
@@ -127,10 +128,11 @@ base::Result<int> fold(std::span<const std::string> words) {
       return conclude(input, analysis::judge(formats::summary_of(folded)));
     }
   }
-  arguments.folded.by_value = arguments.folded.by_value || (is_text && !arguments.counts);
   // Folded stacks with two numbers a line are two events, which belong together.
   const bool all_events = format == &formats::kFolded && input.event.empty();
   TEPHRA_TRY(Input loaded, all_events ? load_pair(input, content) : load(input, content));
+  const bool values = is_text || model::weighs_by_value(loaded.profile);
+  arguments.folded.by_value = arguments.folded.by_value || (values && !arguments.counts);
   TEPHRA_CHECK_OK(base::write_file(arguments.output, formats::write_folded(loaded.profile, arguments.folded)));
   return conclude(input, loaded.verdict);
 }

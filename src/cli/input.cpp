@@ -83,6 +83,10 @@ bool has_event(const model::Profile& profile, const std::string& name) {
 
 }  // namespace
 
+std::string shown_event(const model::Profile& profile) {
+  return std::string(profile.text(profile.events[first_event(profile)].name));
+}
+
 base::Error no_samples(const InputOptions& options, const model::Profile& profile) {
   if (!options.event.empty() && !has_event(profile, options.event)) {
     return base::failed("no samples in", options.path, fmt::format("it has no event '{}'", options.event),
@@ -256,7 +260,7 @@ base::Result<Input> load(const InputOptions& options, const formats::InputFile& 
     return redaction ? no_samples(options, profile, *redaction) : no_samples(options, profile);
   }
   if (pick_event && options.event.empty() && events_with_samples(profile) > 1) {
-    const std::string name(profile.text(profile.events[first_event(profile)].name));
+    const std::string name = shown_event(profile);
     if (!options.quiet) {
       fmt::print(stderr, "tephra: showing event {}; --event-filter selects another\n",
                  redaction ? redaction->event(name) : views::printable(name));

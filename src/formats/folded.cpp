@@ -10,6 +10,7 @@
 
 #include "formats/folded_lines.h"
 #include "formats/plain_text.h"
+#include "model/event_weight.h"
 #include "model/profile_assembler.h"
 
 namespace tephra::formats {
@@ -82,14 +83,15 @@ bool is_differential(std::string_view text) {
   return any;
 }
 
-// Most lines of the beginning must be stacks, and one of them must count something: /proc/PID/maps has lines that end
-// in 0. Single bad lines are counted when the file is read.
+// Most lines of the beginning must be stacks, and one of them must count something, or all have several frames:
+// /proc/PID/maps has lines that end in 0. Single bad lines are counted when the file is read.
 std::string refusal(Bytes bytes) {
   const PlainText plain(beginning(bytes));
   std::string_view text = plain.text();
   if (text.find('\0') != std::string_view::npos) return "it is not text";
   size_t good = 0;
   size_t bad = 0;
+  size_t several = 0;
   uint64_t counted = 0;
   for (size_t i = 0; i < kSniffedLines && !text.empty(); ++i) {
     const std::string_view line = take_line(text);
@@ -97,9 +99,11 @@ std::string refusal(Bytes bytes) {
     const auto parsed = parse_line(line);
     const bool indented = line.starts_with(' ') || line.starts_with('\t');
     ++(parsed && !indented ? good : bad);
-    if (parsed) counted |= parsed->count;
+    if (!parsed) continue;
+    counted |= parsed->count;
+    several += parsed->stack.find(';') != std::string_view::npos;
   }
-  if (good > 2 * bad && counted != 0) return {};
+  if (good > 2 * bad && (counted != 0 || several == good)) return {};
   return fmt::format("of its first {} lines, {} are stacks with a count", good + bad, counted != 0 ? good : 0);
 }
 
@@ -128,6 +132,7 @@ class Reader {
         add(*last, last->stack, first);
       }
     }
+    flush();
     assembler_.facts().format = "folded";
     assembler_.facts().engine = model::kEngineImported;
     return std::move(assembler_).finish();
@@ -136,8 +141,21 @@ class Reader {
  private:
   void add(const Line& line, std::string_view text, model::EventId event) {
     if (line.fraction) ++assembler_.quality()[Reason::fractions_dropped];
-    assembler_.sample(
-        {.stack = stack(text), .event = event, .thread = thread_, .count = line.count, .value = line.count});
+    const model::StackId found = stack(text);
+    // The order of lines is kept, but a line that merely repeats the one before needs no row.
+    uint64_t both = 0;
+    const bool again = has_row_ && found == row_.stack && event == row_.event;
+    if (again && !__builtin_add_overflow(row_.count, line.count, &both)) {
+      row_.count = row_.value = both;
+      return;
+    }
+    flush();
+    row_ = {.stack = found, .event = event, .thread = thread_, .count = line.count, .value = line.count};
+    has_row_ = true;
+  }
+  void flush() {
+    if (has_row_) assembler_.sample(row_);
+    has_row_ = false;
   }
 
   model::StackId stack(std::string_view text) {
@@ -162,6 +180,8 @@ class Reader {
   model::ProfileAssembler assembler_;
   model::ThreadId thread_;
   model::MappingId mapping_;
+  model::ProfileAssembler::Sample row_;  // the last, which may grow
+  bool has_row_ = false;
 };
 
 base::Result<model::Profile> read(Bytes bytes) { return Reader().read(PlainText(bytes).text()); }
@@ -295,7 +315,9 @@ class Writer {
   std::vector<model::StackId> path_;
 };
 
-base::Result<std::string> write(const model::Profile& profile) { return write_folded(profile, {}); }
+base::Result<std::string> write(const model::Profile& profile) {
+  return write_folded(profile, {.by_value = model::weighs_by_value(profile)});
+}
 
 }  // namespace
 
@@ -310,6 +332,7 @@ const Format kFolded{
     .refusal = refusal,
     .read = read,
     .write = write,
+    .one_event = true,
 };
 
 }  // namespace tephra::formats

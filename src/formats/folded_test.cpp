@@ -48,6 +48,31 @@ TEST(Folded, LinesAreStacksWithACount) {
   EXPECT_EQ(profile.facts.engine, "imported");
 }
 
+TEST(Folded, StacksThatCountNothingAreStacks) {
+  EXPECT_TRUE(sniff("main;work 0\nmain;wait 0\n"));
+  EXPECT_FALSE(sniff("7ffd1000-7ffd2000 rw-p 00000000 00:00 0\n"));
+}
+
+TEST(Folded, ALineThatRepeatsTheOneBeforeNeedsNoRow) {
+  const auto profile = read("a;b 3\na;b 4\na;c 1\na;b 2\n");
+  EXPECT_EQ(profile.samples.count, (std::vector<uint64_t>{7, 1, 2}));
+}
+
+TEST(Folded, SumsBeyond64BitsAreRefused) {
+  const auto profile = read_profile(base::as_bytes("a;b 18446744073709551615\na;c 5\n"), "huge.folded", {});
+  ASSERT_FALSE(profile.ok());
+  EXPECT_EQ(profile.error().why, "its sums exceed 64 bits");
+}
+
+TEST(Folded, EventsThatCountNoSamplesAreWrittenByValue) {
+  model::ProfileAssembler to;
+  const auto thread = to.thread({});
+  const auto objects = to.event({to.string("space"), to.string("bytes"), to.string("objects")});
+  const auto frame = to.frame({.function = to.function({.name = to.string("f"), .named = true})});
+  to.sample({.stack = to.stack({}, frame), .event = objects, .thread = thread, .count = 2, .value = 4096});
+  EXPECT_EQ(kFolded.write(std::move(to).finish()).value(), "f 4096\n");
+}
+
 TEST(Folded, WhatIsReadIsWrittenAgain) {
   const std::string long_name(200000, 'n');
   for (const std::string& text : std::vector<std::string>{

@@ -26,6 +26,9 @@ struct Format {
   base::Result<std::string> (*write)(const model::Profile& profile) = nullptr;
   // It holds samples one by one: what is written should know when and where each was taken, if the input does.
   bool single_samples = false;
+  // It holds numbers of one event. Which one is the caller's choice: the profile to write has samples of no other, but
+  // for pairs that belong together (see folded.h).
+  bool one_event = false;
 };
 
 // All formats, in the order they are tried: those with a signature first.

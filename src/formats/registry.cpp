@@ -74,6 +74,21 @@ const Format* format_for_path(std::string_view path) {
   return best;
 }
 
+namespace {
+
+// What to do with files that people take for profiles.
+std::string hint(base::Bytes bytes) {
+  const std::string_view text = base::as_text(bytes);
+  if (text.starts_with("\x7f"
+                       "ELF"))
+    return "It is a program: name the profile behind it.";
+  if (text.starts_with("BZh") || text.starts_with("PK\x03\x04"))
+    return "It is packed in a way that is not read: unpack it.";
+  return "";
+}
+
+}  // namespace
+
 base::Result<const Format*> recognise(base::Bytes bytes, const std::string& name) {
   if (bytes.empty()) return base::failed("cannot read", name, "the file is empty");
   std::string tried;
@@ -83,7 +98,7 @@ base::Result<const Format*> recognise(base::Bytes bytes, const std::string& name
     if (why.empty()) return format;
     tried += fmt::format("{}{}: {}", tried.empty() ? "" : "; ", format->name, why);
   }
-  return base::failed("cannot read", name, fmt::format("it is none of the known formats ({})", tried));
+  return base::failed("cannot read", name, fmt::format("it is none of the known formats ({})", tried), hint(bytes));
 }
 
 base::Result<model::Profile> read_profile(base::Bytes bytes, const std::string& name,
@@ -91,6 +106,7 @@ base::Result<model::Profile> read_profile(base::Bytes bytes, const std::string& 
   TEPHRA_TRY(const Format* format, recognise(bytes, name));
   if (format->read != nullptr) {
     auto profile = format->read(bytes);
+    if (profile && !model::sums_fit(*profile)) profile = base::failed("cannot read", name, "its sums exceed 64 bits");
     if (profile) profile = filtered(std::move(*profile), options.filter);
     if (!profile) profile.error().on = name;
     return profile;

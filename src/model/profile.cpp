@@ -9,6 +9,17 @@ Totals totals(const Profile& profile) {
   return sum;
 }
 
+bool sums_fit(const Profile& profile) {
+  const auto fit = [](const std::vector<uint64_t>& column) {
+    uint64_t sum = 0;
+    for (const uint64_t number : column) {
+      if (__builtin_add_overflow(sum, number, &sum)) return false;
+    }
+    return true;
+  };
+  return fit(profile.samples.count) && fit(profile.samples.value);
+}
+
 Totals totals(const Profile& profile, EventId event) {
   Totals sum;
   for (size_t i = 0; i < profile.samples.size(); ++i) {

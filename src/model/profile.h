@@ -233,6 +233,8 @@ struct Totals {
   bool operator==(const Totals&) const = default;
 };
 Totals totals(const Profile& profile);
+// Whether the sums over all samples fit into 64 bits, as everything that adds up relies on.
+bool sums_fit(const Profile& profile);
 Totals totals(const Profile& profile, EventId event);
 
 }  // namespace tephra::model

@@ -93,6 +93,18 @@ class AnyFormat(ConvertTest):
         with gzip.open(profile) as file:
             self.assertNotIn(b"heavy", file.read())
 
+    def test_a_format_of_one_event_gets_the_one_that_is_shown(self):
+        data = self.path("two.data")
+        self.tephra("record", "-q", "-g", "-F", "997", "-e", "cpu-clock", "-e", "page-faults", "-o", data, "--",
+                    program("touch_pages"), "3000")
+        done = self.tephra("convert", data, "-o", self.path("out.folded"))
+        self.assertIn("writing event cpu-clock", done.stderr)
+        with open(self.path("out.folded")) as file:
+            self.assertEqual(parse_folded(file.read()), self.folded(data))
+        other = self.convert("--event-filter", "page-faults", data, name="faults.folded")
+        with open(other) as file:
+            self.assertEqual(parse_folded(file.read()), self.folded("--event-filter", "page-faults", data))
+
     def test_all_formats_are_listed(self):
         listed = self.tephra("convert", "--formats").stdout
         for name in ("perf.data", "pprof", "folded"):
@@ -136,6 +148,12 @@ class WrongWords(ConvertTest):
         before = os.path.getsize(data)
         self.refused(data, "--to", "folded", "-o", data, status=2)
         self.assertEqual(os.path.getsize(data), before)
+
+    def test_standard_input_twice(self):
+        self.assertIn("once", self.refused("-", "-", "--to", "folded", status=2))
+
+    def test_a_program_without_a_profile(self):
+        self.assertIn("name the profile behind it", self.refused(TEPHRA, "--to", "folded", status=1))
 
     def test_missing_empty_and_cut_inputs(self):
         self.assertIn("No such file", self.refused(self.path("nothing"), "--to", "folded", status=1))
