@@ -12,6 +12,9 @@ using model::Totals;
 // Chains deeper than this are cut, since trees are printed and freed by recursion. Stacks so deep are recursion gone
 // wild or made up.
 constexpr int kDeepestChain = 1024;
+// And a report holds no more of their nodes than this: functions that all lie on one deep stack would repeat most of it
+// each.
+constexpr size_t kMostNodes = 2'000'000;
 
 void operator+=(Totals& sum, const Totals& more) {
   sum.count += more.count;
@@ -132,7 +135,7 @@ bool ChainBuilder::large_enough(const Totals& weight) const {
 // Joins rows of the same function into nodes, drops the small ones, and asks parts_after(parts) for the rows that
 // follow those of a node. Small branches are dropped before they are followed, so the work is that of what is shown.
 template <class Parts>
-std::vector<ChainNode> ChainBuilder::group(std::vector<Part> parts, int depth, const Parts& parts_after) const {
+std::vector<ChainNode> ChainBuilder::group(std::vector<Part> parts, int depth, const Parts& parts_after) {
   std::vector<ChainNode> nodes;
   std::sort(parts.begin(), parts.end(), [&](const Part& a, const Part& b) {
     return std::tuple(name_of(a.row), a.row) < std::tuple(name_of(b.row), b.row);
@@ -144,7 +147,8 @@ std::vector<ChainNode> ChainBuilder::group(std::vector<Part> parts, int depth, c
     if (large_enough(weight)) {
       ChainNode& node = nodes.emplace_back(ChainNode{profile_.text(name_of(parts[begin].row)), weight, {}});
       auto next = parts_after(std::span<const Part>(parts).subspan(begin, end - begin));
-      if (depth < kDeepestChain) {
+      ++nodes_;
+      if (depth < kDeepestChain && nodes_ < kMostNodes) {
         node.children = group(std::move(next), depth + 1, parts_after);
       } else if (!next.empty()) {
         node.children.push_back({"[deeper calls are not shown]", weight, {}});
@@ -164,7 +168,7 @@ void ChainBuilder::rank(std::vector<ChainNode>& nodes) const {
 }
 
 template <class Weight>
-std::vector<ChainNode> ChainBuilder::down_from(std::vector<Part> parts, const Weight& weight) const {
+std::vector<ChainNode> ChainBuilder::down_from(std::vector<Part> parts, const Weight& weight) {
   return group(std::move(parts), 0, [&](std::span<const Part> from) {
     std::vector<Part> next;
     for (const Part& part : from) {
@@ -202,7 +206,7 @@ std::vector<ChainNode> ChainBuilder::callers_first(uint32_t key) {
   return nodes;
 }
 
-std::vector<ChainNode> ChainBuilder::callees_first(uint32_t key) const {
+std::vector<ChainNode> ChainBuilder::callees_first(uint32_t key) {
   std::vector<Part> from;
   if (options_.with_callees) {
     const auto parts = with_key(outermost_rows_, key);

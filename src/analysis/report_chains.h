@@ -65,11 +65,11 @@ class ChainBuilder {
   // The rows of a list in the order of their keys that have this key.
   std::span<const Part> with_key(const std::vector<Part>& parts, uint32_t key) const;
   template <class Parts>
-  std::vector<ChainNode> group(std::vector<Part> parts, int depth, const Parts& parts_after) const;
+  std::vector<ChainNode> group(std::vector<Part> parts, int depth, const Parts& parts_after);
   std::vector<ChainNode> callers_first(uint32_t key);
-  std::vector<ChainNode> callees_first(uint32_t key) const;
+  std::vector<ChainNode> callees_first(uint32_t key);
   template <class Weight>
-  std::vector<ChainNode> down_from(std::vector<Part> parts, const Weight& weight) const;
+  std::vector<ChainNode> down_from(std::vector<Part> parts, const Weight& weight);
 
   uint32_t key_of(model::StackId row) const { return key_of_frame_[profile_.stacks[row].frame.value]; }
   model::StringId name_of(model::StackId row) const;
@@ -85,6 +85,7 @@ class ChainBuilder {
   std::vector<Part> outermost_rows_;  // those that no row of their key is below, by key
   StackWeights all_;                  // of the context
   StackWeights own_;                  // of the samples that fell in the row at hand
+  size_t nodes_ = 0;                  // that were made for all rows
 };
 
 }  // namespace tephra::analysis

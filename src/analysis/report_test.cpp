@@ -205,6 +205,26 @@ TEST(ReportChains, SmallBranchesAreLeftOut) {
   EXPECT_EQ(folded(find(report, "main")->chains), "main(1000 a(999))");
 }
 
+size_t count_nodes(const std::vector<ChainNode>& nodes) {
+  size_t count = nodes.size();
+  for (const ChainNode& node : nodes) count += count_nodes(node.children);
+  return count;
+}
+
+// Each of its functions would have the rest of the stack for a chain.
+TEST(ReportChains, AReportOfOneDeepStackIsBounded) {
+  std::string stack = "f0";
+  for (int i = 1; i < 6000; ++i) stack += ";f" + std::to_string(i);
+  TestProfile deep;
+  deep.add(stack, 1, 100);
+  const auto report = make_report(deep.finish(), {.chains = ChainOrder::kCaller});
+  EXPECT_EQ(report.entries.size(), 6000u);
+  size_t nodes = 0;
+  for (const ReportEntry& entry : report.entries) nodes += count_nodes(entry.chains);
+  EXPECT_GT(nodes, 1'000'000u);
+  EXPECT_LT(nodes, 2'100'000u);
+}
+
 TEST(ReportChains, BottomlessStacksAreCutAndSaySo) {
   std::string deep = "main";
   for (int i = 0; i < 5000; ++i) deep += ";f" + std::to_string(i);
