@@ -131,6 +131,31 @@ TEST(PerfScript, ReadsFramesWithoutModuleAndWithSource) {
   EXPECT_EQ(profile.quality[Reason::malformed_records], 0u);
 }
 
+TEST(PerfScript, OperatorsAreOneFunction) {
+  const auto profile = read(
+      "app 1 1.0: 1 cycles:\n"
+      "\t10 std::unique_ptr<T>::operator->() const+0x4 (/x)\n"
+      "\t20 (anonymous namespace)::work(int)+0x8 (/x)\n"
+      "\t30 a::operator->*(b)+0x8 (/x)\n"
+      "\t40 Lcom/a/Outer:::run->Lcom/a/Inner:::step (/tmp/perf-1.map)\n");
+  EXPECT_EQ(stack_of(profile, 0),
+            "com/a/Outer:::run;com/a/Inner:::step;a::operator->*;(anonymous namespace)::work;"
+            "std::unique_ptr<T>::operator->");
+}
+
+// The physical frame below is where the sample was taken, not where a call returns to.
+TEST(PerfScript, TheLeafIsAnInstructionBelowWhatWasInlined) {
+  const auto profile = read(
+      "app 1 1.0: 1 cycles:\n\t10 inner (inlined)\n\t10 middle (inlined)\n\t10 outer (/x)\n"
+      "\t20 part (inlined)\n\t20 main (/x)\n");
+  std::vector<model::AddressKind> kinds;
+  for (auto at = profile.samples.stack[0]; at; at = profile.stacks[at].parent) {
+    kinds.push_back(profile.frames[profile.stacks[at].frame].kind);
+  }
+  using enum model::AddressKind;
+  EXPECT_EQ(kinds, (std::vector{kInstruction, kInstruction, kInstruction, kReturn, kReturn}));
+}
+
 TEST(PerfScript, CountsLinesThatFitNothing) {
   const auto profile = read("app 7 1.5: 1 e:\n\t1 f (m)\n???\n\n\t2 orphan (m)\n\napp 7 1.6: 1 e:\n\t1 f (m)\n\n");
   EXPECT_EQ(profile.samples.size(), 2u);

@@ -151,6 +151,17 @@ std::string rust_spelling(std::string_view name) {
   return out;
 }
 
+std::string shorter_name(std::string_view raw, NameRules rules, bool java) {
+  std::string name(raw);
+  if (rules == NameRules::kInferno && ends_in_rust_hash(name)) {
+    name = rust_spelling(name);
+  } else {
+    tidy(name, rules);
+  }
+  if (java && name.starts_with('L') && contains(name, "/")) name.erase(0, 1);
+  return name;
+}
+
 FrameTexts frame_texts(const FrameLine& line, const ScriptNameOptions& options, bool java, std::string_view source) {
   FrameTexts texts;
   std::string_view names = without_offset(line.function);
@@ -159,13 +170,7 @@ FrameTexts frame_texts(const FrameLine& line, const ScriptNameOptions& options, 
   while (!names.empty()) {
     const std::string_view raw = take_name(names);
     const bool known = raw != kUnknown;
-    std::string name = known ? std::string(raw) : stand_in(line, options.addresses);
-    if (options.rules == NameRules::kInferno && ends_in_rust_hash(name)) {
-      name = rust_spelling(name);
-    } else {
-      tidy(name, options.rules);
-    }
-    if (java && name.starts_with('L') && contains(name, "/")) name.erase(0, 1);
+    std::string name = shorter_name(known ? raw : stand_in(line, options.addresses), options.rules, java);
     mark(name, line, options, texts.frames > 0);
     if (!source.empty() && (known || line.module != kUnknown)) name.append(":").append(source);
     if (texts.frames > 0) texts.text += ';';
