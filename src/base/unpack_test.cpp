@@ -106,5 +106,21 @@ TEST(Packing, ZerosMayFollowGzip) {
   EXPECT_FALSE(unpack(as_bytes(gzipped("text") + "rest"), kLimit));
 }
 
+// What a member says of its size must not be believed for each of them again.
+TEST(Packing, ManyMembersTakeNoLongerThanTheirContent) {
+  const std::string member = gzipped("x");
+  std::string packed;
+  for (int i = 0; i < 50'000; ++i) packed += member;
+  std::string damaged = packed;
+  damaged.replace(damaged.size() - 4, 4, "\xff\xff\xff\x3f");
+  EXPECT_FALSE(unpack(as_bytes(damaged), size_t{1} << 30));
+
+  const std::string zeros(32 << 20, '\0');
+  const auto text = unpack(as_bytes(packed + gzipped(zeros)), kLimit);
+  ASSERT_TRUE(text) << text.error().why;
+  EXPECT_EQ(text->size(), 50'000 + zeros.size());
+  EXPECT_TRUE(text->starts_with(std::string(50'000, 'x')));
+}
+
 }  // namespace
 }  // namespace tephra::base
