@@ -76,6 +76,17 @@ TEST(PerfScriptHeader, EveryMixOfFields) {
   }
 }
 
+TEST(PerfScriptHeader, LongLinesAreReadOnce) {
+  std::string line(1'000'000, ' ');
+  for (int i = 0; i < 500'000; ++i) line += "w ";
+  EXPECT_FALSE(parse_script_header(line));
+  EXPECT_NE(refusal(line), "");
+  const auto header = parse_script_header(line + "7 [001] 1.5: e:");
+  ASSERT_TRUE(header);
+  EXPECT_EQ(header->comm.size(), 999'999u);
+  EXPECT_EQ(header->tid, 7);
+}
+
 TEST(PerfScript, ReadsWhatTheLinesTell) {
   const auto profile = read(
       "# hostname : box\n# cmdline : /usr/bin/perf record -g\n#\n"
@@ -154,6 +165,19 @@ TEST(PerfScript, TheLeafIsAnInstructionBelowWhatWasInlined) {
   }
   using enum model::AddressKind;
   EXPECT_EQ(kinds, (std::vector{kInstruction, kInstruction, kInstruction, kReturn, kReturn}));
+}
+
+TEST(PerfScript, ManyEventsAreToldApart) {
+  constexpr size_t kEvents = 300'000;
+  std::string text;
+  for (size_t i = 0; i < kEvents; ++i)
+    text += "app 1 1.0: " + std::to_string(i) + " e" + std::to_string(i) + ":\n\t1 f\n\n";
+  const auto profile = read(text);
+  EXPECT_EQ(profile.events.size(), kEvents);
+  for (const size_t row : {size_t{0}, size_t{17}, kEvents - 1}) {
+    EXPECT_EQ(profile.text(profile.events[profile.samples.event[row]].name), "e" + std::to_string(row));
+    EXPECT_EQ(profile.samples.value[row], row);
+  }
 }
 
 TEST(PerfScript, CountsLinesThatFitNothing) {
