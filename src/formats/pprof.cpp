@@ -7,6 +7,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "base/number_hash.h"
 #include "formats/imported_mapping.h"
 #include "formats/pprof_tables.h"
 #include "formats/pprof_writer.h"
@@ -273,7 +274,7 @@ class Reader {
   model::ProfileAssembler assembler_;
   model::MappingId none_;
   std::vector<Event> events_;
-  std::unordered_map<uint64_t, model::MappingId> mappings_;
+  std::unordered_map<uint64_t, model::MappingId, base::NumberHash> mappings_;
   std::vector<model::FrameId> frames_;
   Numbered<Frames> locations_;
   FrameSequences sequences_;

@@ -7,9 +7,11 @@
 #include <algorithm>
 #include <protozero/pbf_builder.hpp>
 #include <set>
+#include <unordered_map>
 
 #include "base/unpack.h"
 #include "formats/pprof_fields.h"
+#include "formats/pprof_tables.h"
 #include "formats/pprof_writer.h"
 #include "model/profile_assembler.h"
 
@@ -384,6 +386,18 @@ TEST(PprofTest, OtherFilesAreNotTaken) {
         "ELF\x02\x01\x01"}) {
     EXPECT_NE(kPprof.refusal(base::as_bytes(text)), "") << text;
   }
+}
+
+// Numbers that the standard's table of that many would keep all in one place.
+TEST(PprofTables, NumbersThatWereChosenAreFoundFast) {
+  constexpr uint64_t kRows = 300'000;
+  std::unordered_map<uint64_t, int> table;
+  for (uint64_t i = 0; i < kRows; ++i) table.emplace(i, 0);
+  pprof::Numbered<uint64_t> numbered;
+  for (uint64_t i = 1; i <= kRows; ++i) numbered.add(i * table.bucket_count(), i);
+  ASSERT_NE(numbered.find(kRows * table.bucket_count()), nullptr);
+  EXPECT_EQ(*numbered.find(kRows * table.bucket_count()), kRows);
+  EXPECT_EQ(numbered.find(1), nullptr);
 }
 
 }  // namespace
