@@ -1,6 +1,7 @@
 #include "base/unpack.h"
 
 #include <libdeflate.h>
+#include <zlib.h>
 #include <zstd.h>
 
 #include <algorithm>
@@ -26,6 +27,28 @@ struct FreeDecompressor {
 };
 using Decompressor = std::unique_ptr<libdeflate_decompressor, FreeDecompressor>;
 
+// Whether a member has no other fault than that its end is missing. libdeflate does not tell.
+bool is_cut(Bytes member) {
+  constexpr int kGzipWindow = 15 + 16;  // the largest window, in gzip's wrapping
+  z_stream stream{};
+  if (::inflateInit2(&stream, kGzipWindow) != Z_OK) return false;
+  std::array<Bytef, 64 << 10> made;
+  int result = Z_OK;
+  while (result == Z_OK) {
+    if (stream.avail_in == 0) {
+      const size_t next = std::min<size_t>(member.size(), 1 << 20);
+      stream.next_in = reinterpret_cast<Bytef*>(const_cast<std::byte*>(member.data()));
+      stream.avail_in = static_cast<uInt>(next);
+      member = member.subspan(next);
+    }
+    stream.next_out = made.data();
+    stream.avail_out = static_cast<uInt>(made.size());
+    result = ::inflate(&stream, Z_NO_FLUSH);
+  }
+  ::inflateEnd(&stream);
+  return result == Z_BUF_ERROR && member.empty();  // it wants more than there is
+}
+
 // What gzip holds, member by member. The room for it only grows: files may be of many small members, and what they say
 // of their size may be false.
 class GzipText {
@@ -48,7 +71,10 @@ class GzipText {
         used_ += made;
         return taken;
       }
-      if (result != LIBDEFLATE_INSUFFICIENT_SPACE) return failed("cannot unpack", "", "the gzip data is damaged");
+      if (result != LIBDEFLATE_INSUFFICIENT_SPACE) {
+        return failed("cannot unpack", "",
+                      is_cut(packed) ? "the gzip data is damaged: it is cut off" : "the gzip data is damaged");
+      }
       if (text_.size() == limit_) return too_large(limit_);
       grow();
     }

@@ -100,6 +100,18 @@ TEST(Packing, IsToldByTheFirstBytes) {
   EXPECT_EQ(packing_of({}), "");
 }
 
+TEST(Packing, SaysOfGzipWhetherItIsCutOff) {
+  const auto why = [](const std::string& packed) { return unpack(as_bytes(packed), kLimit).error().why; };
+  const std::string packed = gzipped(some_text());
+  for (const size_t size : {size_t{5}, packed.size() / 2, packed.size() - 1}) {
+    EXPECT_EQ(why(packed.substr(0, size)), "the gzip data is damaged: it is cut off") << size;
+    EXPECT_EQ(why(packed + packed.substr(0, size)), "the gzip data is damaged: it is cut off") << size;
+  }
+  std::string damaged = packed;
+  damaged[packed.size() - 6] = static_cast<char>(damaged[packed.size() - 6] ^ 1);  // of the checksum
+  EXPECT_EQ(why(damaged), "the gzip data is damaged");
+}
+
 TEST(Packing, ZerosMayFollowGzip) {
   const std::string packed = gzipped("text") + std::string(512, '\0');
   EXPECT_EQ(*unpack(as_bytes(packed), kLimit), "text");

@@ -370,6 +370,24 @@ TEST(PprofTest, RefusesWhatIsCutOff) {
   EXPECT_GT(refused, whole.size() * 9 / 10);
 }
 
+TEST(PprofTest, SaysThatItIsCutOff) {
+  const std::string whole = unpacked(rich_profile());
+  const std::string cut = whole.substr(0, whole.size() - 1);
+  EXPECT_EQ(kPprof.refusal(base::as_bytes(cut)), "");
+  EXPECT_EQ(why_not(cut), "it is cut off");
+  Made made({});
+  made.type(1, 2).sample({}, {1});
+  for (const std::string& text : kTexts) made.message().add_string(ProfileField::kString, text);
+  const std::string& small = made.bytes();
+  EXPECT_EQ(kPprof.refusal(base::as_bytes(small.substr(0, small.size() - 1))), "");
+  EXPECT_EQ(why_not(small.substr(0, small.size() - 1)), "it is cut off");
+  Made without_texts({});
+  EXPECT_EQ(why_not(without_texts.type(1, 2).bytes()), "it has no texts: it is cut off");
+  for (const std::string_view text : {"\n~text", "\n\x02\x08", "@[\n    f\n, x]: 3\n"}) {
+    EXPECT_NE(kPprof.refusal(base::as_bytes(text)), "") << text;
+  }
+}
+
 // A location with thousands of inlined functions that is used thousands of times.
 TEST(PprofTest, StacksCannotBecomeEndless) {
   Made made(kTexts);

@@ -82,9 +82,11 @@ TEST(SimpleperfSections, DamagedSymbolTables) {
 }
 
 TEST(SimpleperfSections, FieldsOfAnotherTypeAreDamage) {
-  // The path, a symbol, its size, its name and where code is, each as something else.
-  for (const std::string_view message : {"\x08\x03/mm", "\x20\x04", "\x22\x02\x12\x00", "\x22\x02\x18\x01", "\x1a\x01x",
-                                         "\x30\x01", "\x32\x02\x0a\x00"}) {
+  // The path, a symbol, its size, its name, where code is mapped and where it is in the file, each as something else.
+  using std::string_view_literals::operator""sv;
+  for (const std::string_view message :
+       {"\x08\x03/mm"sv, "\x20\x02\x08\x07"sv, "\x22\x02\x12\x00"sv, "\x22\x03\x18\x01x"sv, "\x1a\x00"sv,
+        "\x30\x02\x08\x09"sv, "\x32\x02\x0a\x00"sv}) {
     stream::Recording recording;
     const std::string section = sized(std::string(message));
     EXPECT_FALSE(read_simpleperf_file_messages(base::as_bytes(section), recording)) << message;
