@@ -26,6 +26,12 @@ inline std::string_view take_line(std::string_view& text) {
   return line;
 }
 
+// Whether the line that was taken last off `text`, and left `rest`, is the last, and nothing ends it: it may be cut
+// off.
+inline bool is_open_end(std::string_view text, std::string_view rest) {
+  return rest.empty() && !text.empty() && text.back() != '\n';
+}
+
 inline bool is_blank_or_comment(std::string_view line) {
   line = trimmed(line);
   return line.empty() || line.front() == '#';
