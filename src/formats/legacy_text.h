@@ -81,7 +81,7 @@ class TextScanner {
 inline bool take_addresses(std::string_view line, std::vector<uint64_t>& addresses) {
   for (size_t at = line.find("0x"); at != std::string_view::npos; at = line.find("0x", at)) {
     TextScanner scanner(line.substr(at));
-    const size_t digits = line.find_first_not_of("0123456789abcdef", at + 2);
+    const size_t digits = std::min(line.size(), line.find_first_not_of("0123456789abcdef", at + 2));
     if (digits != at + 2) {
       const auto address = scanner.hexadecimal();
       if (!address) return false;

@@ -48,7 +48,7 @@ TEST(MemoryMapTest, ReplacesNames) {
 }
 
 TEST(MemoryMapTest, NamesMakeATextLargerByAFewTimesAtMost) {
-  std::string text = "a=" + std::string(4096, 'x') + "\n";
+  std::string text = "a=" + std::string(4096, 'y') + "\n";
   for (int i = 0; i < 20'000; ++i) text += fmt::format("{:x}-{:x}: $a$a\n", 2 * i, 2 * i + 1);
   size_t size = 0;
   for (const MappedRange& range : read_memory_map(text)) size += range.path.size();
