@@ -42,8 +42,8 @@ std::optional<Task> task_of(std::string_view line) {
 // bcc parts kernel and user frames with this line.
 bool is_delimiter(std::string_view line) { return trimmed(line) == "--"; }
 
-// "Tracing off-CPU time (us) of all threads by user + kernel stack... Hit Ctrl-C to end.": what the numbers are that are
-// no counts of samples, in one word.
+// "Tracing off-CPU time (us) of all threads by user + kernel stack... Hit Ctrl-C to end.": what the numbers are that
+// are no counts of samples, in one word.
 std::optional<std::string> measured_time(std::string_view line) {
   constexpr std::string_view kBegin = "Tracing ";
   const size_t unit = line.find(" (us)");

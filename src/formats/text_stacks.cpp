@@ -45,8 +45,7 @@ void TextStacks::add(const Sample& sample) {
                    {.mapping = mapping_, .address = at->address, .function = function, .symbol_offset = at->offset}));
   }
   const std::string_view unit = sample.unit.empty() ? sample.event : sample.unit;
-  const auto event =
-      assembler_.event({assembler_.string(sample.event), assembler_.string(unit), {}, sample.uncounted});
+  const auto event = assembler_.event({assembler_.string(sample.event), assembler_.string(unit), {}, sample.uncounted});
   const auto thread = assembler_.thread({sample.pid, -1, assembler_.string(sample.comm)});
   assembler_.sample({.stack = stack, .event = event, .thread = thread, .count = sample.count, .value = sample.value});
 }
