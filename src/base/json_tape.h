@@ -58,8 +58,8 @@ class Json {
 };
 
 // JSON text, read once into a tape of 8-byte words: one for a scalar, two for an array or object. Text stays where it
-// is and is unescaped when asked for. Needs at most four times the memory of the text beside it, mostly less than
-// twice.
+// is and is unescaped when asked for. Beside the text that takes at most 16/3 of its size, where it is `[],[],…`,
+// mostly less than twice; while the tape grows, up to three times what it holds.
 class JsonTape {
  public:
   // kCut takes text that ends in the middle, as writers that are killed leave it, as if all that is open were closed

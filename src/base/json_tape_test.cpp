@@ -138,6 +138,15 @@ TEST(JsonTape, TakesEightBytesAScalar) {
   ASSERT_TRUE(tape.ok());
   EXPECT_EQ(tape->root().size(), 100'000u);
   EXPECT_LE(tape->bytes(), text.size() * 4 + 16);
+
+  // The worst there is.
+  std::string arrays = "[[]";
+  for (int i = 0; i < 100'000; ++i) arrays += ",[]";
+  arrays += "]";
+  const auto worst = JsonTape::parse(arrays);
+  ASSERT_TRUE(worst.ok());
+  EXPECT_LE(worst->bytes(), arrays.size() * 16 / 3 + 16);
+  EXPECT_GT(worst->bytes(), arrays.size() * 5);
 }
 
 // Cut anywhere, what is left are whole elements of the outermost array, in order.

@@ -1,6 +1,7 @@
 #include "base/unpack.h"
 
 #include <libdeflate.h>
+#include <zlib.h>
 #include <zstd.h>
 
 #include <algorithm>
@@ -26,47 +27,92 @@ struct FreeDecompressor {
 };
 using Decompressor = std::unique_ptr<libdeflate_decompressor, FreeDecompressor>;
 
-// Of all members of a file: the size that the last one states, of itself, modulo 4 GiB. A guess to begin with.
-size_t likely_size(Bytes packed, size_t limit) {
-  constexpr size_t kLeast = 64 << 10;
-  constexpr size_t kBestRatio = 1032;  // deflate cannot do better
-  const size_t stated = packed.size() < 4 ? 0 : load<uint32_t>(packed.last(4).data());
-  const size_t most = std::min(limit, packed.size() > limit / kBestRatio ? limit : packed.size() * kBestRatio);
-  return std::clamp(stated, std::min(kLeast, most), std::max<size_t>(most, 1));
+// Whether a member has no other fault than that its end is missing. libdeflate does not tell.
+bool is_cut(Bytes member) {
+  constexpr int kGzipWindow = 15 + 16;  // the largest window, in gzip's wrapping
+  z_stream stream{};
+  if (::inflateInit2(&stream, kGzipWindow) != Z_OK) return false;
+  std::array<Bytef, 64 << 10> made;
+  int result = Z_OK;
+  while (result == Z_OK) {
+    if (stream.avail_in == 0) {
+      const size_t next = std::min<size_t>(member.size(), 1 << 20);
+      stream.next_in = reinterpret_cast<Bytef*>(const_cast<std::byte*>(member.data()));
+      stream.avail_in = static_cast<uInt>(next);
+      member = member.subspan(next);
+    }
+    stream.next_out = made.data();
+    stream.avail_out = static_cast<uInt>(made.size());
+    result = ::inflate(&stream, Z_NO_FLUSH);
+  }
+  ::inflateEnd(&stream);
+  return result == Z_BUF_ERROR && member.empty();  // it wants more than there is
 }
 
-// Appends one member. The number of bytes it took.
-Result<size_t> unpack_member(libdeflate_decompressor* decompressor, Bytes packed, std::string& out, size_t limit) {
-  const size_t before = out.size();
-  size_t room = likely_size(packed, limit - before);
-  while (true) {
-    out.resize(before + room);
-    size_t taken = 0;
-    size_t made = 0;
-    const auto result = ::libdeflate_gzip_decompress_ex(decompressor, packed.data(), packed.size(), out.data() + before,
-                                                        room, &taken, &made);
-    if (result == LIBDEFLATE_SUCCESS) {
-      out.resize(before + made);
-      return taken;
-    }
-    if (result != LIBDEFLATE_INSUFFICIENT_SPACE) return failed("cannot unpack", "", "the gzip data is damaged");
-    if (room == limit - before) return too_large(limit);
-    room = std::min(limit - before, 2 * room);
+// What gzip holds, member by member. The room for it only grows: files may be of many small members, and what they say
+// of their size may be false.
+class GzipText {
+ public:
+  GzipText(size_t packed_size, size_t stated, size_t limit) : limit_(limit) {
+    constexpr size_t kUsualRatio = 64;  // text rarely is packed better; room for more is made when it is needed
+    const size_t likely = std::min(stated, packed_size > limit / kUsualRatio ? limit : packed_size * kUsualRatio);
+    text_.resize(std::min(limit_, std::max(likely, kLeastRoom)));
   }
-}
+
+  // Appends one member. The number of bytes it took.
+  Result<size_t> add(libdeflate_decompressor* decompressor, Bytes packed) {
+    if (room() < kLeastRoom) grow();
+    while (true) {
+      size_t taken = 0;
+      size_t made = 0;
+      const auto result = ::libdeflate_gzip_decompress_ex(decompressor, packed.data(), packed.size(),
+                                                          text_.data() + used_, room(), &taken, &made);
+      if (result == LIBDEFLATE_SUCCESS) {
+        used_ += made;
+        return taken;
+      }
+      if (result != LIBDEFLATE_INSUFFICIENT_SPACE) {
+        return failed("cannot unpack", "",
+                      is_cut(packed) ? "the gzip data is damaged: it is cut off" : "the gzip data is damaged");
+      }
+      if (text_.size() == limit_) return too_large(limit_);
+      grow();
+    }
+  }
+
+  std::string take() && {
+    text_.resize(used_);
+    return std::move(text_);
+  }
+
+ private:
+  static constexpr size_t kLeastRoom = 64 << 10;
+
+  size_t room() const { return text_.size() - used_; }
+  void grow() {
+    const size_t more = std::max(text_.size(), kLeastRoom);
+    text_.resize(more > limit_ - text_.size() ? limit_ : text_.size() + more);
+  }
+
+  const size_t limit_;
+  std::string text_;
+  size_t used_ = 0;  // of the text; what is behind is room
+};
 
 Result<std::string> unpack_gzip(Bytes packed, size_t limit) {
   const Decompressor decompressor(::libdeflate_alloc_decompressor());
   if (decompressor == nullptr) return failed("cannot unpack", "", "memory is short");
-  std::string out;
+  // The last member says how large it is, modulo 4 GiB; mostly it is the only one.
+  const size_t stated = packed.size() < 4 ? 0 : load<uint32_t>(packed.last(4).data());
+  GzipText text(packed.size(), stated, limit);
   while (packing_of(packed) == kGzip) {
-    TEPHRA_TRY(const size_t taken, unpack_member(decompressor.get(), packed, out, limit));
+    TEPHRA_TRY(const size_t taken, text.add(decompressor.get(), packed));
     packed = packed.subspan(taken);
   }
   // gzip itself ignores what follows, with a warning; files of block devices end in zeros.
   const bool padding = std::all_of(packed.begin(), packed.end(), [](std::byte byte) { return byte == std::byte{0}; });
   if (!padding) return failed("cannot unpack", "", "something else follows the gzip data");
-  return out;
+  return std::move(text).take();
 }
 
 struct FreeStream {

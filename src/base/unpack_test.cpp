@@ -100,10 +100,38 @@ TEST(Packing, IsToldByTheFirstBytes) {
   EXPECT_EQ(packing_of({}), "");
 }
 
+TEST(Packing, SaysOfGzipWhetherItIsCutOff) {
+  const auto why = [](const std::string& packed) { return unpack(as_bytes(packed), kLimit).error().why; };
+  const std::string packed = gzipped(some_text());
+  for (const size_t size : {size_t{5}, packed.size() / 2, packed.size() - 1}) {
+    EXPECT_EQ(why(packed.substr(0, size)), "the gzip data is damaged: it is cut off") << size;
+    EXPECT_EQ(why(packed + packed.substr(0, size)), "the gzip data is damaged: it is cut off") << size;
+  }
+  std::string damaged = packed;
+  damaged[packed.size() - 6] = static_cast<char>(damaged[packed.size() - 6] ^ 1);  // of the checksum
+  EXPECT_EQ(why(damaged), "the gzip data is damaged");
+}
+
 TEST(Packing, ZerosMayFollowGzip) {
   const std::string packed = gzipped("text") + std::string(512, '\0');
   EXPECT_EQ(*unpack(as_bytes(packed), kLimit), "text");
   EXPECT_FALSE(unpack(as_bytes(gzipped("text") + "rest"), kLimit));
+}
+
+// What a member says of its size must not be believed for each of them again.
+TEST(Packing, ManyMembersTakeNoLongerThanTheirContent) {
+  const std::string member = gzipped("x");
+  std::string packed;
+  for (int i = 0; i < 50'000; ++i) packed += member;
+  std::string damaged = packed;
+  damaged.replace(damaged.size() - 4, 4, "\xff\xff\xff\x3f");
+  EXPECT_FALSE(unpack(as_bytes(damaged), size_t{1} << 30));
+
+  const std::string zeros(32 << 20, '\0');
+  const auto text = unpack(as_bytes(packed + gzipped(zeros)), kLimit);
+  ASSERT_TRUE(text) << text.error().why;
+  EXPECT_EQ(text->size(), 50'000 + zeros.size());
+  EXPECT_TRUE(text->starts_with(std::string(50'000, 'x')));
 }
 
 }  // namespace

@@ -1,6 +1,8 @@
 #include "formats/bcc_stacks.h"
 
+#include <algorithm>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "base/number.h"
@@ -40,6 +42,17 @@ std::optional<Task> task_of(std::string_view line) {
 // bcc parts kernel and user frames with this line.
 bool is_delimiter(std::string_view line) { return trimmed(line) == "--"; }
 
+// "Tracing off-CPU time (us) of all threads by user + kernel stack... Hit Ctrl-C to end.": what the numbers are that
+// are no counts of samples, in one word.
+std::optional<std::string> measured_time(std::string_view line) {
+  constexpr std::string_view kBegin = "Tracing ";
+  const size_t unit = line.find(" (us)");
+  if (!line.starts_with(kBegin) || unit == std::string_view::npos || unit <= kBegin.size()) return std::nullopt;
+  std::string name(line.substr(kBegin.size(), unit - kBegin.size()));
+  std::replace(name.begin(), name.end(), ' ', '-');
+  return name;
+}
+
 class Reader {
  public:
   base::Result<model::Profile> read(std::string_view text) {
@@ -52,7 +65,10 @@ class Reader {
   void add(std::string_view line) {
     if (trimmed(line).empty()) return end_block();
     // What the tool says of itself, and what a terminal leaves of Ctrl-C.
-    if (!is_indented(line)) return;
+    if (!is_indented(line)) {
+      if (!time_) time_ = measured_time(line);
+      return;
+    }
     if (task_) {
       const auto count = base::whole_number<uint64_t>(trimmed(line));
       return count ? finish(*count) : stacks_.add_malformed();
@@ -61,11 +77,19 @@ class Reader {
     if (!task_ && !is_delimiter(line)) sample_.frames.push_back(TextStacks::parse_frame(trimmed(line)));
   }
 
-  void finish(uint64_t count) {
+  void finish(uint64_t number) {
+    constexpr uint64_t kNanoseconds = 1000;  // a microsecond
     sample_.comm = task_->comm;
     sample_.pid = task_->pid;
-    sample_.event = "samples";
-    sample_.count = sample_.value = count;
+    if (time_) {
+      sample_.event = *time_;
+      sample_.unit = "ns";
+      sample_.uncounted = true;
+      sample_.value = std::min(number, INT64_MAX / kNanoseconds) * kNanoseconds;
+    } else {
+      sample_.event = "samples";
+      sample_.count = sample_.value = number;
+    }
     stacks_.add(sample_);
     sample_ = {};
     task_.reset();
@@ -81,6 +105,7 @@ class Reader {
   TextStacks stacks_;
   TextStacks::Sample sample_;
   std::optional<Task> task_;
+  std::optional<std::string> time_;  // what is measured instead of counted
 };
 
 base::Result<model::Profile> read(Bytes bytes) { return Reader().read(PlainText(bytes).text()); }

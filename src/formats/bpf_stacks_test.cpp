@@ -83,6 +83,22 @@ TEST(BccStacks, ReadsWhatProfilePrints) {
   EXPECT_EQ(profile.quality[Reason::malformed_records], 1u);
 }
 
+TEST(BccStacks, MicrosecondsAreNoSamples) {
+  const auto profile = read(kBccStacks,
+                            "Tracing off-CPU time (us) of all threads by user + kernel stack... Hit Ctrl-C to end.\n"
+                            "^C\n"
+                            "    schedule\n    main\n    -                app (7)\n        1500\n\n"
+                            "    schedule\n    -                app (7)\n        18446744073709551615\n");
+  ASSERT_EQ(profile.samples.size(), 2u);
+  const model::Event& event = profile.events[profile.samples.event[0]];
+  EXPECT_EQ(profile.text(event.name), "off-CPU-time");
+  EXPECT_EQ(profile.text(event.unit), "ns");
+  EXPECT_TRUE(event.uncounted);
+  EXPECT_EQ(profile.samples.count, (std::vector<uint64_t>{1, 1}));
+  EXPECT_EQ(profile.samples.value[0], 1'500'000u);
+  EXPECT_GT(profile.samples.value[1], uint64_t{1} << 62);
+}
+
 TEST(BccStacks, RefusesOtherText) {
   for (const std::string_view text : {"", "    f\n    - x (1)\n", "a;b 3\n", "    f\n    3\n"}) {
     EXPECT_NE(kBccStacks.refusal(base::as_bytes(text)), "") << text;

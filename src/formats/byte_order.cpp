@@ -9,6 +9,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "base/number_hash.h"
 #include "formats/perf_data_features.h"
 #include "stream/records.h"
 
@@ -427,7 +428,7 @@ class Swapper {
 
   std::string out_;
   std::vector<EventLayout> layouts_;
-  std::unordered_map<uint64_t, size_t> event_by_id_;
+  std::unordered_map<uint64_t, size_t, base::NumberHash> event_by_id_;
   uint64_t ids_end_ = 0;
   bool compressed_ = false;
 };

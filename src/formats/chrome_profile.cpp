@@ -17,9 +17,17 @@ using model::Reason;
 
 constexpr std::string_view kRoot = "(root)";
 
+// From zero on, and as far as numbers go: later times do not become smaller ones.
 uint64_t nanoseconds(double microseconds) {
+  constexpr double kMost = 9e18;
   const double scaled = microseconds * 1e3;
-  return scaled > 0 && scaled < 9e18 ? static_cast<uint64_t>(std::llround(scaled)) : 0;
+  return scaled > 0 ? static_cast<uint64_t>(std::llround(std::min(scaled, kMost))) : 0;
+}
+
+// Times are sorted, which takes that all of them can be compared.
+double checked_time(double microseconds) {
+  if (!std::isfinite(microseconds)) throw MalformedJson{"it holds times beyond all measure"};
+  return microseconds;
 }
 
 }  // namespace
@@ -92,13 +100,13 @@ void ChromeProfileReader::add_samples(const Json& samples) {
 void ChromeProfileReader::add_deltas(const Json& deltas) {
   by_deltas_ = true;
   for (const Json delta : deltas.elements()) {
-    last_time_ += delta.number();
+    last_time_ = checked_time(last_time_ + delta.number());
     times_.push_back(last_time_);
   }
 }
 
 void ChromeProfileReader::add_timestamps(const Json& timestamps) {
-  for (const Json time : timestamps.elements()) times_.push_back(time.number());
+  for (const Json time : timestamps.elements()) times_.push_back(checked_time(time.number()));
 }
 
 void ChromeProfileReader::link_children() {

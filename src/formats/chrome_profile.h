@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/json_tape.h"
+#include "base/number_hash.h"
 #include "model/profile_assembler.h"
 
 namespace tephra::formats {
@@ -52,7 +53,7 @@ class ChromeProfileReader {
   model::ProfileAssembler& assembler_;
   model::MappingId mapping_;
   std::vector<Node> nodes_;
-  std::unordered_map<int64_t, size_t> by_id_;
+  std::unordered_map<int64_t, size_t, base::NumberHash> by_id_;
   std::vector<std::pair<int64_t, int64_t>> children_;  // parent and child, by id
   std::vector<std::optional<model::StackId>> stacks_;
   std::vector<int64_t> samples_;

@@ -42,6 +42,17 @@ TEST(ChromeProfile, SortsSamplesWhoseDeltasGoBack) {
   EXPECT_EQ(rows_of(*profile), expected);
 }
 
+TEST(ChromeProfile, TimesBeyondAllMeasureDoNotWrap) {
+  const auto profile = read_text(
+      kChromeProfile, profile_of(R"("startTime":0,"endTime":1,"samples":[4,3,4],"timeDeltas":[1000,1e16,1e16])"));
+  ASSERT_TRUE(profile.ok());
+  for (const auto& [stack, value] : rows_of(*profile)) EXPECT_LE(value, uint64_t{9'000'000'000'000'000'000}) << stack;
+  for (const std::string_view times : {"[1e308,1e308,1]", "[1e999,1,1]", "[1e999,-1e999,1]"}) {
+    const std::string text = profile_of(R"("samples":[4,3,4],"timeDeltas":)" + std::string(times));
+    EXPECT_FALSE(read_text(kChromeProfile, text).ok()) << times;
+  }
+}
+
 TEST(ChromeProfile, CountsHitsByLineWithoutSamples) {
   const auto profile = read_text(kChromeProfile, profile_of(R"("startTime":1,"endTime":2)"));
   ASSERT_TRUE(profile.ok());

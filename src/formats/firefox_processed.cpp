@@ -31,14 +31,23 @@ int64_t at(const Column& numbers, int64_t index) {
   return index >= 0 && static_cast<size_t>(index) < numbers.size() ? numbers[static_cast<size_t>(index)] : kNone;
 }
 
-// The tables that stacks are made of. From version 60 on all threads share them, before each has its own.
+std::vector<Json> elements_of(const Json& array) {
+  std::vector<Json> elements;
+  elements.reserve(array.size());
+  for (const Json element : array.elements()) elements.push_back(element);
+  return elements;
+}
+
+// The tables that stacks are made of. From version 60 on all threads share them, before each has its own, but for texts
+// and sources from version 56 on.
 class Tables {
  public:
-  Tables(FirefoxProfile& profile, const Json& tables, const Json& strings, const Json& sources,
-         const std::vector<FirefoxProfile::Library>& libraries, const std::vector<bool>& kernel_categories)
-      : profile_(profile), libraries_(libraries), kernel_categories_(kernel_categories) {
-    for (const Json text : strings.elements()) strings_.push_back(text);
-    read_files(tables["funcTable"], sources);
+  // `source_names`: by source, which text its name is.
+  Tables(FirefoxProfile& profile, const Json& tables, const std::vector<Json>& strings,
+         const std::vector<int64_t>& source_names, const std::vector<FirefoxProfile::Library>& libraries,
+         const std::vector<bool>& kernel_categories)
+      : profile_(profile), libraries_(libraries), kernel_categories_(kernel_categories), strings_(strings) {
+    read_files(tables["funcTable"], source_names);
     read_frames(tables);
     read_stacks(tables["stackTable"]);
   }
@@ -57,14 +66,13 @@ class Tables {
   }
 
   // By function: which text is its source file. Up to version 57 functions name it, then a table of sources does.
-  void read_files(const Json& functions, const Json& sources) {
+  void read_files(const Json& functions, const std::vector<int64_t>& source_names) {
     const size_t rows = rows_of(functions, "name");
     if (functions["source"].is_null()) {
       files_ = column(functions, "fileName", rows);
       return;
     }
-    const auto names = column(sources, "filename", rows_of(sources, "filename"));
-    for (const int64_t source : column(functions, "source", rows)) files_.push_back(at(names, source));
+    for (const int64_t source : column(functions, "source", rows)) files_.push_back(at(source_names, source));
   }
 
   // The columns that a frame is made of, by frame and by function.
@@ -139,7 +147,7 @@ class Tables {
   FirefoxProfile& profile_;
   const std::vector<FirefoxProfile::Library>& libraries_;
   const std::vector<bool>& kernel_categories_;
-  std::vector<Json> strings_;
+  const std::vector<Json>& strings_;
   std::vector<int64_t> files_;  // by function
   std::vector<model::FrameId> frames_;
   std::vector<model::StackId> stacks_;
@@ -158,30 +166,39 @@ class Reader {
   explicit Reader(const Json& root) : root_(root) {}
 
   model::Profile read() && {
-    profile_.read_meta(root_["meta"]);
-    for (const Json category : root_["meta"]["categories"].elements()) {
+    profile_.read_meta(meta_);
+    for (const Json category : meta_["categories"].elements()) {
       kernel_categories_.push_back(category["name"].text() == "Kernel");
     }
     read_libraries(root_["libs"]);
     const Json shared = root_["shared"];
+    shared_strings_ = elements_of(shared["stringArray"]);
+    const Json sources = shared["sources"];
+    source_names_ = column(sources, "filename", rows_of(sources, "filename"));
     std::optional<Tables> tables;
     if (shared["stackTable"].is_object()) {
-      tables.emplace(profile_, shared, shared["stringArray"], shared["sources"], libraries_, kernel_categories_);
+      tables.emplace(profile_, shared, shared_strings_, source_names_, libraries_, kernel_categories_);
     }
     for (const Json thread : root_["threads"].elements()) {
       if (tables) {
         read_samples(thread, *tables);
-        continue;
+      } else {
+        read_with_own_tables(thread);
       }
-      // Before version 41 each thread has its own.
-      if (thread["libs"].is_array()) read_libraries(thread["libs"]);
-      const Json strings = thread["stringArray"].is_array() ? thread["stringArray"] : shared["stringArray"];
-      read_samples(thread, Tables(profile_, thread, strings, shared["sources"], libraries_, kernel_categories_));
     }
     return std::move(profile_).finish();
   }
 
  private:
+  void read_with_own_tables(const Json& thread) {
+    // Before version 41 each thread has its own.
+    if (thread["libs"].is_array()) read_libraries(thread["libs"]);
+    const bool own_strings = thread["stringArray"].is_array();
+    const std::vector<Json> own = own_strings ? elements_of(thread["stringArray"]) : std::vector<Json>();
+    const std::vector<Json>& strings = own_strings ? own : shared_strings_;
+    read_samples(thread, Tables(profile_, thread, strings, source_names_, libraries_, kernel_categories_));
+  }
+
   void read_libraries(const Json& libs) {
     libraries_.clear();
     for (const Json lib : libs.elements()) {
@@ -215,7 +232,7 @@ class Reader {
   void read_samples(const Json& thread, const Tables& tables) {
     const Json samples = thread["samples"];
     Weights weights = weights_of(samples);
-    model::ProfileAssembler::Sample row{.thread = profile_.thread(thread, root_["meta"])};
+    model::ProfileAssembler::Sample row{.thread = profile_.thread(thread, meta_)};
     Json counts;
     if (const auto origin = SampleOrigin::read(thread[kOriginMember], profile_.assembler())) {
       row.thread = origin->thread;
@@ -253,11 +270,14 @@ class Reader {
   }
 
   const Json root_;
+  const Json meta_ = root_["meta"];
   // The format cannot say that times are made up; we do.
   const bool times_known_ = root_[kOriginMember]["times"].truth(true);
   FirefoxProfile profile_;
   std::vector<bool> kernel_categories_;
   std::vector<FirefoxProfile::Library> libraries_;
+  std::vector<Json> shared_strings_;
+  std::vector<int64_t> source_names_;
 };
 
 }  // namespace

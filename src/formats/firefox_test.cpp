@@ -285,6 +285,26 @@ TEST(Firefox, ReadsWeightsOfEveryType) {
   }
 }
 
+// What all threads share is not taken apart for each of them.
+TEST(Firefox, ManyThreadsShareManyTexts) {
+  constexpr size_t kThreads = 100'000;
+  std::string threads;
+  for (size_t i = 0; i < kThreads; ++i) threads += "{},";
+  std::string texts;
+  for (int i = 0; i < 300'000; ++i) texts += "\"\",";
+  const auto profile = read_text(
+      kFirefox,
+      fmt::format(R"({{"meta":{{}},"libs":[],"shared":{{"stringArray":[{}"a"],"sources":{{"filename":[300000]}}}},
+    "threads":[{}{{"name":"t","funcTable":{{"name":[300000],"source":[0]}},"frameTable":{{"func":[0]}},
+    "stackTable":{{"frame":[0],"prefix":[null]}},"samples":{{"stack":[0],"time":[1]}}}}]}})",
+                  texts, threads));
+  ASSERT_TRUE(profile.ok()) << profile.error().message();
+  ASSERT_EQ(profile->samples.size(), 1u);
+  EXPECT_EQ(stack_text(*profile, profile->samples.stack[0]), "a");
+  const model::Frame& frame = profile->frames[profile->stacks[profile->samples.stack[0]].frame];
+  EXPECT_EQ(profile->text(frame.file), "a");
+}
+
 TEST(Firefox, AddsTimeDeltasUp) {
   const auto profile = read_text(kFirefox, processed(R"({"length":3,"stack":[0,0,1],"timeDeltas":[1,0,2.5]})"));
   ASSERT_TRUE(profile.ok());

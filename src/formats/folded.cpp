@@ -48,9 +48,7 @@ std::optional<Line> parse_line(std::string_view line) {
   const std::string_view number = line.substr(space + 1);
   Line parsed{line.substr(0, space), 0};
   // An empty leaf is nothing.
-  while (parsed.stack.ends_with(';') || without_end(parsed.stack).size() < parsed.stack.size()) {
-    parsed.stack.remove_suffix(1);
-  }
+  parsed.stack = parsed.stack.substr(0, parsed.stack.find_last_not_of("; \r") + 1);
   const auto [end, error] = std::from_chars(number.data(), number.data() + number.size(), parsed.count);
   if (error != std::errc{}) return std::nullopt;
   std::string_view rest(end, static_cast<size_t>(number.data() + number.size() - end));

@@ -127,6 +127,12 @@ TEST(Folded, LinesThatAreNoStacksAreCounted) {
   EXPECT_EQ(model::totals(profile).count, 3u);
 }
 
+TEST(Folded, LongLinesAreReadOnce) {
+  const std::string blanks(1'000'000, ' ');
+  EXPECT_EQ(round_trip("a;b" + blanks + "; 7\n"), "a;b 7\n");
+  EXPECT_FALSE(sniff("a" + blanks + "b\n"));
+}
+
 TEST(Folded, TwoNumbersALineAreTwoEvents) {
   const std::string text = "a;b 0 12\na;c 5 4\n";
   const auto profile = read(text);

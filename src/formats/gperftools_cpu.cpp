@@ -8,6 +8,7 @@
 #include <unordered_map>
 
 #include "base/names.h"
+#include "base/number_hash.h"
 #include "formats/java_profile.h"
 #include "formats/legacy_profile.h"
 
@@ -104,7 +105,7 @@ Records read_records(Words words) {
 // The address that nearly all stacks have as their second, if any.
 std::optional<uint64_t> common_second(const std::vector<Record>& rows) {
   constexpr size_t kOneOtherIn = 32;
-  std::unordered_map<uint64_t, size_t> stacks;
+  std::unordered_map<uint64_t, size_t, base::NumberHash> stacks;
   for (const Record& row : rows) {
     if (row.addresses.size() > 1) ++stacks[row.addresses[1]];
   }

@@ -43,6 +43,7 @@ std::optional<Numbers> take_numbers(TextScanner& scanner) {
 }
 
 struct Header {
+  Amount in_use;  // of all lines together
   bool sampled = false;
   bool has_allocated = false;
   uint64_t period = 1;
@@ -73,7 +74,7 @@ std::optional<Header> parse_header(std::string_view line) {
   const size_t slash = std::min(word.size(), word.find('/'));
   const auto kind = std::ranges::find(kKinds, word.substr(0, slash), &Kind::name);
   if (kind == kKinds.end()) return std::nullopt;
-  Header header{.sampled = kind->sampled};
+  Header header{.in_use = totals->in_use, .sampled = kind->sampled};
   if (kind->sampled) {
     TextScanner period(word.substr(std::min(word.size(), slash + 1)));
     header.period = period.decimal().value_or(0) / kind->divisor;
@@ -101,15 +102,21 @@ class Reader {
 
   // `text`: behind the header.
   base::Result<model::Profile> read(std::string_view text) && {
+    const std::string_view all = text;
+    bool cut = false;
     while (!text.empty()) {
       const std::string_view line = trimmed(take_line(text));
       if (begins_memory_map(line)) return std::move(profile_).finish(read_memory_map(text));
       if (line.starts_with('#')) profile_.add_name_comment(line);
-      if (is_blank_or_comment(line)) continue;
-      if (!add_sample(line)) {
+      if (is_blank_or_comment(line) || add_sample(line)) continue;
+      if (!is_open_end(all, text)) {
         return base::failed("cannot read", "", fmt::format("'{}' is no line of a heap dump", line.substr(0, 60)));
       }
+      cut = true;
     }
+    // Go writes no map, but what is in use in all. What was allocated, it does not list in full.
+    cut = cut || in_use_.count < header_.in_use.count || in_use_.value < header_.in_use.value;
+    if (cut) ++profile_.quality()[model::Reason::file_truncated];
     return std::move(profile_).finish({});
   }
 
@@ -128,11 +135,14 @@ class Reader {
     };
     if (header_.has_allocated && !add(numbers->allocated)) return false;
     if (!add(numbers->in_use)) return false;
+    in_use_.count += numbers->in_use.count;
+    in_use_.value += numbers->in_use.value;
     profile_.add_sample(addresses_, LegacyProfile::Leaf::kCall, amounts_, {profile_.number_label("bytes", size)});
     return true;
   }
 
   Header header_;
+  Amount in_use_;  // of the lines so far
   LegacyProfile profile_{"heap"};
   std::vector<uint64_t> addresses_;
   std::vector<Amount> amounts_;

@@ -71,8 +71,8 @@ class Reader {
   base::Result<model::Profile> read(std::string_view text) && {
     std::string_view rest = text;
     std::string_view line;
-    while (!rest.empty()) {
-      text = rest;
+    // `text` begins with the first line that was not taken.
+    for (; !rest.empty(); text = rest) {
       line = trimmed(take_line(rest));
       if (line.empty()) continue;
       const auto attribute = parse_attribute(line);
@@ -80,8 +80,7 @@ class Reader {
       if (!take(*attribute)) return malformed(line);
     }
     add_event();
-    for (rest = text; !rest.empty();) {
-      text = rest;
+    for (rest = text; !rest.empty(); text = rest) {
       line = trimmed(take_line(rest));
       if (line.empty()) continue;
       if (line.starts_with("0x")) break;

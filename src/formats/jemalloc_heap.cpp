@@ -60,14 +60,15 @@ class Reader {
 
   // `text`: behind the header.
   base::Result<model::Profile> read(std::string_view text) && {
+    const std::string_view all = text;
     while (!text.empty()) {
       const std::string_view line = trimmed(take_line(text));
       if (begins_memory_map(line)) {
         end_stack();
         return std::move(profile_).finish(read_memory_map(text));
       }
-      if (is_blank_or_comment(line)) continue;
-      if (!add_line(line)) {
+      if (is_blank_or_comment(line) || add_line(line)) continue;
+      if (!is_open_end(all, text)) {
         return base::failed("cannot read", "", fmt::format("'{}' is no line of a heap dump", line.substr(0, 60)));
       }
     }

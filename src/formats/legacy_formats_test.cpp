@@ -181,6 +181,21 @@ TEST(HeapDumpTest, RefusesOtherLines) {
   EXPECT_NE(kHeapDump.refusal(base::as_bytes("heap profile: 1: 8 [1: 8] @ elsewhere\n")), "");
 }
 
+// Wherever it is cut: what is left is read, and less than the header says is told.
+TEST(HeapDumpTest, SaysThatLinesAreMissing) {
+  const std::string header = "heap profile: 3: 30 [9: 90] @ heapprofile\n";
+  const std::string lines = "1: 10 [1: 10] @ 0x1011\n2: 20 [2: 20] @ 0x1021\n";
+  const std::string whole = header + lines;
+  EXPECT_EQ(read(kHeapDump, whole).quality, model::Quality{});
+  EXPECT_EQ(read(kHeapDump, header + "MAPPED_LIBRARIES:\n").quality, model::Quality{});
+  const size_t last_numbers = whole.rfind('@') + 1;
+  for (size_t size = header.size(); size < last_numbers; ++size) {
+    const Profile profile = read(kHeapDump, whole.substr(0, size));
+    EXPECT_EQ(profile.quality[model::Reason::file_truncated], 1u) << size;
+    EXPECT_EQ(profile.samples.size() == 0, size < header.size() + 15) << size;
+  }
+}
+
 TEST(JemallocHeapTest, IsOneSampleForEachThread) {
   const Profile profile = read(kJemallocHeap,
                                "heap_v2/1\n  t*: 3: 30 [0: 0]\n  t0: 3: 30 [0: 0]\n"
@@ -204,6 +219,18 @@ TEST(JemallocHeapTest, TellsWhatWasFreedWhereItIsCounted) {
                                "heap_v2/1\n  t*: 1: 8 [3: 24]\n@ 0x1011\n  t*: 1: 8 [3: 24]\n  t0: 1: 8 [3: 24]\n"
                                "MAPPED_LIBRARIES:\n");
   EXPECT_EQ(described(profile), "alloc_space 3 24: 1011r\ninuse_space 1 8: 1011r\n");
+}
+
+TEST(JemallocHeapTest, IsReadWhereverItIsCut) {
+  const std::string header = "heap_v2/1\n";
+  const std::string whole = header +
+                            "  t*: 3: 30 [0: 0]\n  t0: 3: 30 [0: 0]\n@ 0x11 0x21\n  t*: 3: 30 [0: 0]\n"
+                            "  t0: 1: 10 [0: 0]\n  t7: 2: 20 [0: 0]\n\nMAPPED_LIBRARIES:\n";
+  for (size_t size = header.size(); size < whole.size() - 2; ++size) {
+    const Profile profile = read(kJemallocHeap, whole.substr(0, size));
+    EXPECT_EQ(profile.quality[model::Reason::file_truncated], 1u) << size;
+  }
+  EXPECT_EQ(read(kJemallocHeap, whole).quality, model::Quality{});
 }
 
 TEST(JemallocHeapTest, SaysThatTheEndIsMissing) {
@@ -264,6 +291,15 @@ TEST(JavaProfileTest, ReadsCpuProfiles) {
   const Profile profile =
       read(kGperftoolsCpu, words(numbers, 8, true) + "0x1 a.B.inner (B.java:3)\n0x2 a.B.outer (B.java:9)\n");
   EXPECT_EQ(described(profile), "cpu 3 300000: 1=a.B.inner 2=a.B.outer\n");
+}
+
+TEST(JavaProfileTest, MayHoldNoSamples) {
+  for (const std::string_view end : {"", "\n", "\n\n"}) {
+    const Profile profile =
+        read(kJavaProfile, "--- contentionz 1 ---\nformat = java\nresolution = microseconds" + std::string(end));
+    EXPECT_EQ(profile.samples.size(), 0u);
+    EXPECT_EQ(profile.events.size(), 1u);
+  }
 }
 
 TEST(JavaProfileTest, RefusesOthers) {

@@ -6,6 +6,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "base/number_hash.h"
 #include "formats/memory_map.h"
 #include "model/profile_assembler.h"
 
@@ -79,9 +80,9 @@ class LegacyProfile {
   std::vector<Sample> samples_;
   std::vector<uint64_t> addresses_;
   std::vector<Amount> amounts_;
-  std::unordered_map<uint64_t, std::vector<Name>> names_;
+  std::unordered_map<uint64_t, std::vector<Name>, base::NumberHash> names_;
   // By address and kind: the frames there, outer before inner.
-  std::unordered_map<uint64_t, std::vector<model::FrameId>> frames_[2];
+  std::unordered_map<uint64_t, std::vector<model::FrameId>, base::NumberHash> frames_[2];
 };
 
 }  // namespace tephra::formats

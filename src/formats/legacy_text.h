@@ -26,6 +26,12 @@ inline std::string_view take_line(std::string_view& text) {
   return line;
 }
 
+// Whether the line that was taken last off `text`, and left `rest`, is the last, and nothing ends it: it may be cut
+// off.
+inline bool is_open_end(std::string_view text, std::string_view rest) {
+  return rest.empty() && !text.empty() && text.back() != '\n';
+}
+
 inline bool is_blank_or_comment(std::string_view line) {
   line = trimmed(line);
   return line.empty() || line.front() == '#';
@@ -75,7 +81,7 @@ class TextScanner {
 inline bool take_addresses(std::string_view line, std::vector<uint64_t>& addresses) {
   for (size_t at = line.find("0x"); at != std::string_view::npos; at = line.find("0x", at)) {
     TextScanner scanner(line.substr(at));
-    const size_t digits = line.find_first_not_of("0123456789abcdef", at + 2);
+    const size_t digits = std::min(line.size(), line.find_first_not_of("0123456789abcdef", at + 2));
     if (digits != at + 2) {
       const auto address = scanner.hexadecimal();
       if (!address) return false;

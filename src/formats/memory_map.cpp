@@ -23,25 +23,33 @@ std::string_view without_log_prefix(std::string_view line) {
 // Texts that stand for $NAME.
 class Variables {
  public:
+  // `size`: of the text, which may grow by a few times that.
+  explicit Variables(size_t size) : growth_left_(kLeastGrowth + kGrowth * size) {}
+
   void define(std::string_view line) {
     const size_t equals = line.find('=');
     if (equals == std::string_view::npos) return;
     const std::string_view name = trimmed(line.substr(0, equals));
-    if (name.empty() || values_.size() == kMost) return;
+    if (name.empty() || name.size() > kLongestName || values_.size() == kMost) return;
     values_[std::string(name)] = trimmed(line.substr(equals + 1)).substr(0, kLongest);
   }
 
   // A text is replaced once: a value is not looked at again. The longest name counts.
-  std::string replaced(std::string_view text) const {
+  std::string replaced(std::string_view text) {
     std::string out;
-    while (!text.empty() && out.size() < kLongestLine) {
+    while (!text.empty()) {
       const size_t dollar = text.find('$');
       out += text.substr(0, dollar);
       if (dollar == std::string_view::npos) break;
       text.remove_prefix(dollar + 1);
       const auto* found = longest_at(text);
-      out += found == nullptr ? "$" : found->second;
-      if (found != nullptr) text.remove_prefix(found->first.size());
+      if (found == nullptr || found->second.size() > growth_left_) {
+        out += '$';
+        continue;
+      }
+      out += found->second;
+      growth_left_ -= found->second.size();
+      text.remove_prefix(found->first.size());
     }
     return out;
   }
@@ -50,7 +58,9 @@ class Variables {
   // What people write; a file that means harm must not grow by it.
   static constexpr size_t kMost = 64;
   static constexpr size_t kLongest = 4096;
-  static constexpr size_t kLongestLine = 64 << 10;
+  static constexpr size_t kLongestName = 256;
+  static constexpr size_t kGrowth = 4;
+  static constexpr size_t kLeastGrowth = 64 << 10;
 
   const std::pair<const std::string, std::string>* longest_at(std::string_view text) const {
     const std::pair<const std::string, std::string>* best = nullptr;
@@ -61,6 +71,7 @@ class Variables {
   }
 
   std::map<std::string, std::string> values_;
+  size_t growth_left_;
 };
 
 bool is_hexadecimal(std::string_view text) {
@@ -183,7 +194,7 @@ void put_program_first(std::vector<MappedRange>& ranges) {
 
 std::vector<MappedRange> read_memory_map(std::string_view text) {
   std::vector<MappedRange> ranges;
-  Variables variables;
+  Variables variables(text.size());
   while (!text.empty()) {
     const std::string line = variables.replaced(without_log_prefix(take_line(text)));
     auto parsed = parse(line);

@@ -47,6 +47,15 @@ TEST(MemoryMapTest, ReplacesNames) {
   EXPECT_EQ(described("a=$a$a\n1000-2000: $a/prog\n"), "1000-2000@0 $a$a/prog \n");
 }
 
+TEST(MemoryMapTest, NamesMakeATextLargerByAFewTimesAtMost) {
+  std::string text = "a=" + std::string(4096, 'y') + "\n";
+  for (int i = 0; i < 20'000; ++i) text += fmt::format("{:x}-{:x}: $a$a\n", 2 * i, 2 * i + 1);
+  size_t size = 0;
+  for (const MappedRange& range : read_memory_map(text)) size += range.path.size();
+  EXPECT_GT(size, text.size());
+  EXPECT_LT(size, 6 * text.size() + (64 << 10));
+}
+
 TEST(MemoryMapTest, SkipsLogPrefixesAndOtherLines) {
   EXPECT_EQ(described("I0102 10:11:12.123 77 file.cc:12] 1000-2000: /prog\nsomething else\n\nffff\n"),
             "1000-2000@0 /prog \n");

@@ -7,6 +7,7 @@
 #include <ctime>
 #include <unordered_map>
 
+#include "base/number_hash.h"
 #include "formats/simpleperf_sections.h"
 #include "stream/embedded_names.h"
 #include "stream/records.h"
@@ -47,7 +48,7 @@ bool read_event_descriptions(Bytes section, stream::Recording& recording) {
   const uint32_t count = reader.u32();
   const uint32_t attribute_size = reader.u32();
   if (count > kMaxEvents) return false;
-  std::unordered_map<uint64_t, size_t> event_by_id;
+  std::unordered_map<uint64_t, size_t, base::NumberHash> event_by_id;
   for (size_t at = 0; at < recording.events.size(); ++at) {
     for (const uint64_t id : recording.events[at].ids) event_by_id.emplace(id, at);
   }

@@ -138,13 +138,15 @@ class Lane {
   }
 
   uint32_t number_of_event(const ScriptHeader& header) {
-    for (uint32_t i = 0; i < events.size(); ++i) {
-      if (events[i].name != header.event) continue;
-      events[i].periods = events[i].periods || header.period;
-      return i;
+    // Most samples are of the event before.
+    const bool same = last_event_ < events.size() && events[last_event_].name == header.event;
+    if (!same) last_event_ = event_numbers_.add(key_of(header.event));
+    if (last_event_ == KeyNumbers::kNew) {
+      last_event_ = static_cast<uint32_t>(events.size());
+      events.push_back({header.event});
     }
-    events.push_back({header.event, header.period.has_value()});
-    return static_cast<uint32_t>(events.size() - 1);
+    events[last_event_].periods = events[last_event_].periods || header.period;
+    return last_event_;
   }
 
   std::vector<Row> rows_;
@@ -152,6 +154,8 @@ class Lane {
   std::vector<char> holds_headers_;
   KeyNumbers thread_numbers_;
   uint32_t last_thread_ = 0;
+  KeyNumbers event_numbers_;
+  uint32_t last_event_ = 0;
 };
 
 // What the comments above the samples tell of the recording: "# hostname : box".

@@ -102,12 +102,14 @@ bool take_when(std::string_view& text, ScriptHeader& header) {
 
 // By the numbers that have a CPU or a time behind them; names may hold any words.
 std::optional<ScriptHeader> by_time(std::string_view line) {
+  line = trimmed(line);
   std::string_view rest = line;
   while (true) {
+    // Ends with the word before.
     const std::string_view before = line.substr(0, line.size() - rest.size());
     const std::string_view word = take_word(rest);
     if (word.empty()) return std::nullopt;
-    ScriptHeader header{.comm = trimmed(before)};
+    ScriptHeader header{.comm = before};
     if (const auto ids = ids_of(word); ids && take_when(rest, header)) {
       header.pid = ids->pid;
       header.tid = ids->tid;

@@ -76,6 +76,17 @@ TEST(PerfScriptHeader, EveryMixOfFields) {
   }
 }
 
+TEST(PerfScriptHeader, LongLinesAreReadOnce) {
+  std::string line(1'000'000, ' ');
+  for (int i = 0; i < 500'000; ++i) line += "w ";
+  EXPECT_FALSE(parse_script_header(line));
+  EXPECT_NE(refusal(line), "");
+  const auto header = parse_script_header(line + "7 [001] 1.5: e:");
+  ASSERT_TRUE(header);
+  EXPECT_EQ(header->comm.size(), 999'999u);
+  EXPECT_EQ(header->tid, 7);
+}
+
 TEST(PerfScript, ReadsWhatTheLinesTell) {
   const auto profile = read(
       "# hostname : box\n# cmdline : /usr/bin/perf record -g\n#\n"
@@ -129,6 +140,44 @@ TEST(PerfScript, ReadsFramesWithoutModuleAndWithSource) {
   EXPECT_EQ(profile.text(leaf(profile, 1).file), "app.cpp");
   EXPECT_EQ(leaf(profile, 1).line, 12u);
   EXPECT_EQ(profile.quality[Reason::malformed_records], 0u);
+}
+
+TEST(PerfScript, OperatorsAreOneFunction) {
+  const auto profile = read(
+      "app 1 1.0: 1 cycles:\n"
+      "\t10 std::unique_ptr<T>::operator->() const+0x4 (/x)\n"
+      "\t20 (anonymous namespace)::work(int)+0x8 (/x)\n"
+      "\t30 a::operator->*(b)+0x8 (/x)\n"
+      "\t40 Lcom/a/Outer:::run->Lcom/a/Inner:::step (/tmp/perf-1.map)\n");
+  EXPECT_EQ(stack_of(profile, 0),
+            "com/a/Outer:::run;com/a/Inner:::step;a::operator->*;(anonymous namespace)::work;"
+            "std::unique_ptr<T>::operator->");
+}
+
+// The physical frame below is where the sample was taken, not where a call returns to.
+TEST(PerfScript, TheLeafIsAnInstructionBelowWhatWasInlined) {
+  const auto profile = read(
+      "app 1 1.0: 1 cycles:\n\t10 inner (inlined)\n\t10 middle (inlined)\n\t10 outer (/x)\n"
+      "\t20 part (inlined)\n\t20 main (/x)\n");
+  std::vector<model::AddressKind> kinds;
+  for (auto at = profile.samples.stack[0]; at; at = profile.stacks[at].parent) {
+    kinds.push_back(profile.frames[profile.stacks[at].frame].kind);
+  }
+  using enum model::AddressKind;
+  EXPECT_EQ(kinds, (std::vector{kInstruction, kInstruction, kInstruction, kReturn, kReturn}));
+}
+
+TEST(PerfScript, ManyEventsAreToldApart) {
+  constexpr size_t kEvents = 300'000;
+  std::string text;
+  for (size_t i = 0; i < kEvents; ++i)
+    text += "app 1 1.0: " + std::to_string(i) + " e" + std::to_string(i) + ":\n\t1 f\n\n";
+  const auto profile = read(text);
+  EXPECT_EQ(profile.events.size(), kEvents);
+  for (const size_t row : {size_t{0}, size_t{17}, kEvents - 1}) {
+    EXPECT_EQ(profile.text(profile.events[profile.samples.event[row]].name), "e" + std::to_string(row));
+    EXPECT_EQ(profile.samples.value[row], row);
+  }
 }
 
 TEST(PerfScript, CountsLinesThatFitNothing) {

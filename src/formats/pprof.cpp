@@ -7,6 +7,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "base/number_hash.h"
 #include "formats/imported_mapping.h"
 #include "formats/pprof_tables.h"
 #include "formats/pprof_writer.h"
@@ -24,7 +25,9 @@ class Reader {
   // `size`: of the file, which bounds how much may come of it.
   Reader(const Tables& tables, size_t size)
       : tables_(tables), most_frames_(std::min(kMostFrames, kFewFrames + 16 * size)) {
-    if (tables.texts.empty() || !tables.texts[0].empty()) throw Malformed{"its first text is not the empty one"};
+    // They come last, and there is one at least.
+    if (tables.texts.empty()) throw Malformed{"it has no texts: it is cut off"};
+    if (!tables.texts[0].empty()) throw Malformed{"its first text is not the empty one"};
     if (tables.types.empty()) throw Malformed{"it says of no value what it is"};
     none_ = assembler_.mapping({.kind = model::CodeKind::kImported});
     add_events();
@@ -273,7 +276,7 @@ class Reader {
   model::ProfileAssembler assembler_;
   model::MappingId none_;
   std::vector<Event> events_;
-  std::unordered_map<uint64_t, model::MappingId> mappings_;
+  std::unordered_map<uint64_t, model::MappingId, base::NumberHash> mappings_;
   std::vector<model::FrameId> frames_;
   Numbered<Frames> locations_;
   FrameSequences sequences_;
@@ -290,6 +293,8 @@ base::Result<model::Profile> read(base::Bytes bytes) {
     return Reader(tables, bytes.size()).read();
   } catch (const Malformed& malformed) {
     return base::failed("cannot read", "", malformed.why);
+  } catch (const protozero::end_of_buffer_exception&) {
+    return base::failed("cannot read", "", "it is cut off");
   } catch (const protozero::exception& error) {
     return base::failed("cannot read", "", fmt::format("it is damaged ({})", error.what()));
   }
@@ -306,20 +311,50 @@ bool is_field(ProfileField field, protozero::pbf_wire_type type) {
   return type == protozero::pbf_wire_type::varint || (is_list && type == protozero::pbf_wire_type::length_delimited);
 }
 
-// It has no signature: the fields of its beginning must be those of a profile.
-std::string refusal(base::Bytes bytes) {
+protozero::data_view view_of(base::Bytes bytes) { return {reinterpret_cast<const char*>(bytes.data()), bytes.size()}; }
+
+// Whether it begins with a type of values, as most writers have it: two numbers of texts, which no text looks like.
+bool begins_with_type(base::Bytes bytes) {
+  Message<ProfileField> message(view_of(bytes));
+  if (!message.next() || message.tag() != ProfileField::kSampleType ||
+      !message.has_wire_type(protozero::pbf_wire_type::length_delimited)) {
+    return false;
+  }
+  size_t numbers = 0;
+  for (Message<ValueTypeField> type(message.get_view()); type.next(); ++numbers) {
+    const bool known = type.tag() == ValueTypeField::kType || type.tag() == ValueTypeField::kUnit;
+    if (!known || !type.has_wire_type(protozero::pbf_wire_type::varint)) return false;
+    type.skip();
+  }
+  return numbers > 0;
+}
+
+std::string refusal_of_beginning(base::Bytes bytes) {
   constexpr int kFields = 64;
-  try {
-    Message<ProfileField> message(protozero::data_view(reinterpret_cast<const char*>(bytes.data()), bytes.size()));
-    for (int i = 0; i < kFields && message.next(); ++i) {
-      if (!is_field(message.tag(), message.wire_type())) {
-        return fmt::format("profile.proto has no such field {}", static_cast<uint32_t>(message.tag()));
-      }
-      message.skip();
+  Message<ProfileField> message(view_of(bytes));
+  for (int i = 0; i < kFields && message.next(); ++i) {
+    if (!is_field(message.tag(), message.wire_type())) {
+      return fmt::format("profile.proto has no such field {}", static_cast<uint32_t>(message.tag()));
     }
-    return {};
+    message.skip();
+  }
+  return {};
+}
+
+// It has no signature: the fields of its beginning must be those of a profile. One that is cut off there is taken, for
+// reading it to say so.
+std::string refusal(base::Bytes bytes) {
+  constexpr std::string_view kOther = "it is no protocol buffer";
+  try {
+    return refusal_of_beginning(bytes);
+  } catch (const protozero::end_of_buffer_exception&) {
   } catch (const protozero::exception&) {
-    return "it is no protocol buffer";
+    return std::string(kOther);
+  }
+  try {
+    return begins_with_type(bytes) ? std::string() : std::string(kOther);
+  } catch (const protozero::exception&) {
+    return std::string(kOther);
   }
 }
 

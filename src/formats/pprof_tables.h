@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/bytes.h"
+#include "base/number_hash.h"
 #include "formats/pprof_fields.h"
 
 namespace tephra::formats::pprof {
@@ -53,7 +54,7 @@ class Numbered {
  private:
   std::vector<uint64_t> ids_;
   std::vector<Row> dense_;
-  std::unordered_map<uint64_t, Row> sparse_;
+  std::unordered_map<uint64_t, Row, base::NumberHash> sparse_;
 };
 
 struct ValueType {

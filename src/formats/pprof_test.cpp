@@ -7,9 +7,11 @@
 #include <algorithm>
 #include <protozero/pbf_builder.hpp>
 #include <set>
+#include <unordered_map>
 
 #include "base/unpack.h"
 #include "formats/pprof_fields.h"
+#include "formats/pprof_tables.h"
 #include "formats/pprof_writer.h"
 #include "model/profile_assembler.h"
 
@@ -368,6 +370,24 @@ TEST(PprofTest, RefusesWhatIsCutOff) {
   EXPECT_GT(refused, whole.size() * 9 / 10);
 }
 
+TEST(PprofTest, SaysThatItIsCutOff) {
+  const std::string whole = unpacked(rich_profile());
+  const std::string cut = whole.substr(0, whole.size() - 1);
+  EXPECT_EQ(kPprof.refusal(base::as_bytes(cut)), "");
+  EXPECT_EQ(why_not(cut), "it is cut off");
+  Made made({});
+  made.type(1, 2).sample({}, {1});
+  for (const std::string& text : kTexts) made.message().add_string(ProfileField::kString, text);
+  const std::string& small = made.bytes();
+  EXPECT_EQ(kPprof.refusal(base::as_bytes(small.substr(0, small.size() - 1))), "");
+  EXPECT_EQ(why_not(small.substr(0, small.size() - 1)), "it is cut off");
+  Made without_texts({});
+  EXPECT_EQ(why_not(without_texts.type(1, 2).bytes()), "it has no texts: it is cut off");
+  for (const std::string_view text : {"\n~text", "\n\x02\x08", "@[\n    f\n, x]: 3\n"}) {
+    EXPECT_NE(kPprof.refusal(base::as_bytes(text)), "") << text;
+  }
+}
+
 // A location with thousands of inlined functions that is used thousands of times.
 TEST(PprofTest, StacksCannotBecomeEndless) {
   Made made(kTexts);
@@ -384,6 +404,18 @@ TEST(PprofTest, OtherFilesAreNotTaken) {
         "ELF\x02\x01\x01"}) {
     EXPECT_NE(kPprof.refusal(base::as_bytes(text)), "") << text;
   }
+}
+
+// Numbers that the standard's table of that many would keep all in one place.
+TEST(PprofTables, NumbersThatWereChosenAreFoundFast) {
+  constexpr uint64_t kRows = 300'000;
+  std::unordered_map<uint64_t, int> table;
+  for (uint64_t i = 0; i < kRows; ++i) table.emplace(i, 0);
+  pprof::Numbered<uint64_t> numbered;
+  for (uint64_t i = 1; i <= kRows; ++i) numbered.add(i * table.bucket_count(), i);
+  ASSERT_NE(numbered.find(kRows * table.bucket_count()), nullptr);
+  EXPECT_EQ(*numbered.find(kRows * table.bucket_count()), kRows);
+  EXPECT_EQ(numbered.find(1), nullptr);
 }
 
 }  // namespace

@@ -34,18 +34,23 @@ inline size_t find_empty_line(std::string_view text, size_t from) {
 // has read a piece may want to forget its memory.
 class ScriptPieces {
  public:
-  explicit ScriptPieces(std::string_view text) : text_(text) {}
+  static constexpr size_t kUsualSize = 1 << 20;
+  explicit ScriptPieces(std::string_view text, size_t piece_size = kUsualSize) : text_(text), size_(piece_size) {}
 
-  size_t size() const { return (text_.size() + kSize - 1) / kSize; }
+  size_t size() const { return (text_.size() + size_ - 1) / size_; }
+  // Empty where no block begins there: a longer one belongs to the piece it begins in, which alone looks for its end.
   std::string_view operator[](size_t index) const {
-    const size_t begin = index == 0 ? 0 : find_empty_line(text_, index * kSize);
-    const size_t end = find_empty_line(text_, std::min(text_.size(), (index + 1) * kSize));
-    return text_.substr(begin, end - begin);
+    const size_t from = index * size_;
+    const size_t until = std::min(text_.size(), from + size_);
+    const std::string_view seen = text_.substr(0, until + 1);
+    const size_t begin = index == 0 ? 0 : find_empty_line(seen, from);
+    if (begin == seen.size()) return text_.substr(from, 0);
+    return text_.substr(begin, find_empty_line(text_, until) - begin);
   }
 
  private:
-  static constexpr size_t kSize = 1 << 20;
   std::string_view text_;
+  size_t size_;
 };
 
 inline ScriptBlock block_of(std::string_view text) {

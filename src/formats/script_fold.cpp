@@ -103,8 +103,10 @@ class FrameTable {
 // A line of perf script -F +srcline: what is in brackets says nothing that can be read.
 std::string source_of(std::string_view line) {
   std::string text;
+  const size_t last = line.rfind(']');  // none is searched for behind it
   for (size_t at = 0; at < line.size(); ++at) {
-    const size_t end = line[at] == '[' ? line.find(']', at) : std::string_view::npos;
+    const bool bracket = line[at] == '[' && last != std::string_view::npos && at < last;
+    const size_t end = bracket ? line.find(']', at) : std::string_view::npos;
     if (end == std::string_view::npos) {
       text += line[at];
     } else {

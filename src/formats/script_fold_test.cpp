@@ -111,6 +111,15 @@ TEST(ScriptFold, SourceLinesFollowFrames) {
   EXPECT_EQ(fold(text, {.srcline = true}), "aa;[unknown];g:m;f:a.cpp:7 5\n");
 }
 
+TEST(ScriptFold, LongLinesAreReadOnce) {
+  const std::string brackets(2'000'000, '[');
+  const std::string frame = "aa 1 1.0: 5 e:\n\t1 f (m)\n  ";
+  EXPECT_EQ(fold(frame + "m]" + brackets + "\n\n", {.srcline = true}), "aa;f:m]" + brackets + " 5\n");
+  EXPECT_EQ(fold(frame + "m" + brackets + "2]\n\n", {.srcline = true}), "aa;f:m 5\n");
+  const std::string name(4'000'000, 'a');
+  EXPECT_EQ(rust_spelling(name + "$LT$::h0123456789abcdef"), name + "<");
+}
+
 // Longer than the pieces that are read in parallel; every stack is counted once, wherever pieces are cut.
 TEST(ScriptFold, LongTextIsReadInPieces) {
   std::string text;

@@ -116,6 +116,13 @@ char rust_escape(std::string_view word) {
   return error == std::errc{} && stop == end && code >= 0x20 && code < 0x7f ? static_cast<char>(code) : '\0';
 }
 
+// Where the escape ends that a text begins with; 0: it begins with none.
+size_t escape_end(std::string_view text) {
+  constexpr size_t kLongest = 10;  // "$u10ffff$" is shorter
+  const size_t end = text[0] == '$' ? text.substr(0, kLongest).find('$', 1) : std::string_view::npos;
+  return end == std::string_view::npos ? 0 : end;
+}
+
 // "::h0123456789abcdef", which rustc ends names with.
 bool ends_in_rust_hash(std::string_view name) {
   constexpr size_t kHash = 16;
@@ -139,8 +146,7 @@ std::string rust_spelling(std::string_view name) {
     } else if (rest.starts_with("..")) {
       out += "::";
       at += 2;
-    } else if (const size_t end = rest.find('$', 1);
-               rest[0] == '$' && end != std::string_view::npos && rust_escape(rest.substr(1, end - 1)) != 0) {
+    } else if (const size_t end = escape_end(rest); end != 0 && rust_escape(rest.substr(1, end - 1)) != 0) {
       out += rust_escape(rest.substr(1, end - 1));
       at += end + 1;
     } else {
@@ -151,6 +157,17 @@ std::string rust_spelling(std::string_view name) {
   return out;
 }
 
+std::string shorter_name(std::string_view raw, NameRules rules, bool java) {
+  std::string name(raw);
+  if (rules == NameRules::kInferno && ends_in_rust_hash(name)) {
+    name = rust_spelling(name);
+  } else {
+    tidy(name, rules);
+  }
+  if (java && name.starts_with('L') && contains(name, "/")) name.erase(0, 1);
+  return name;
+}
+
 FrameTexts frame_texts(const FrameLine& line, const ScriptNameOptions& options, bool java, std::string_view source) {
   FrameTexts texts;
   std::string_view names = without_offset(line.function);
@@ -159,13 +176,7 @@ FrameTexts frame_texts(const FrameLine& line, const ScriptNameOptions& options, 
   while (!names.empty()) {
     const std::string_view raw = take_name(names);
     const bool known = raw != kUnknown;
-    std::string name = known ? std::string(raw) : stand_in(line, options.addresses);
-    if (options.rules == NameRules::kInferno && ends_in_rust_hash(name)) {
-      name = rust_spelling(name);
-    } else {
-      tidy(name, options.rules);
-    }
-    if (java && name.starts_with('L') && contains(name, "/")) name.erase(0, 1);
+    std::string name = shorter_name(known ? raw : stand_in(line, options.addresses), options.rules, java);
     mark(name, line, options, texts.frames > 0);
     if (!source.empty() && (known || line.module != kUnknown)) name.append(":").append(source);
     if (texts.frames > 0) texts.text += ';';

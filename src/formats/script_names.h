@@ -32,6 +32,9 @@ struct FrameTexts {
 FrameTexts frame_texts(const FrameLine& line, const ScriptNameOptions& options, bool java,
                        std::string_view source = {});
 
+// One function's name, made shorter; "->" and brackets in front of it have no meaning here.
+std::string shorter_name(std::string_view raw, NameRules rules, bool java);
+
 // Rust's spelling of a name that only a demangler of C++ has seen: "core::ptr::read::h0123456789abcdef" and "$LT$".
 // Other names come back as they are.
 std::string rust_spelling(std::string_view name);

@@ -71,7 +71,7 @@ bool is_place_in_module(std::string_view function, std::string_view module) {
 // A name for the eye: demangled, without parameters.
 std::string shown_name(std::string_view raw, bool generated) {
   if (objects::is_mangled(raw)) return objects::demangle(raw);
-  std::string name(frame_texts({"0", raw, kUnknown}, {.rules = NameRules::kInferno}, generated).text);
+  std::string name = shorter_name(raw, NameRules::kInferno, generated);
   if (name.ends_with("operator") && raw.substr(std::min(raw.size(), name.size())).starts_with("()")) name += "()";
   return name;
 }
@@ -159,9 +159,12 @@ model::StackId ScriptStacks::read(std::string_view body) {
       ++malformed_;
     }
   }
+  // What was inlined into the innermost function is at the same instruction as that.
+  const auto physical = std::ranges::find(entries_, false, [](const Entry& entry) { return entry.line->inlined; });
+  const auto leaf = static_cast<size_t>(physical - entries_.begin());
   model::StackId stack;
   around_ = {};
-  for (size_t i = entries_.size(); i > 0; --i) stack = add(stack, entries_[i - 1], i == 1);
+  for (size_t i = entries_.size(); i > 0; --i) stack = add(stack, entries_[i - 1], i - 1 <= leaf);
   return stack;
 }
 

@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <charconv>
+#include <map>
 #include <protozero/pbf_message.hpp>
 #include <string_view>
+#include <utility>
 
 namespace tephra::formats {
 namespace {
@@ -29,6 +31,25 @@ enum class PlaceField : protozero::pbf_tag_type { kCodeOffset = 1 };
 
 template <class Field>
 using Message = protozero::pbf_message<Field>;
+
+// The library takes for granted that a field is of the type it is asked for.
+template <class Field>
+void expect(const Message<Field>& message, protozero::pbf_wire_type type) {
+  if (!message.has_wire_type(type)) throw protozero::unknown_pbf_wire_type_exception();
+}
+
+template <class Field>
+uint64_t number(Message<Field>& message) {
+  expect(message, protozero::pbf_wire_type::varint);
+  return message.get_uint64();
+}
+
+// A text or another message.
+template <class Field>
+protozero::data_view part(Message<Field>& message) {
+  expect(message, protozero::pbf_wire_type::length_delimited);
+  return message.get_view();
+}
 
 std::string_view text_of(const protozero::data_view& view) { return {view.data(), view.size()}; }
 
@@ -71,13 +92,13 @@ FileSymbols::Symbol read_symbol(Message<SymbolField> message) {
   while (message.next()) {
     switch (message.tag()) {
       case SymbolField::kAddress:
-        symbol.start = message.get_uint64();
+        symbol.start = number(message);
         break;
       case SymbolField::kSize:
-        symbol.size = message.get_uint32();
+        symbol.size = static_cast<uint32_t>(number(message));
         break;
       case SymbolField::kName:
-        symbol.name = text_of(message.get_view());
+        symbol.name = text_of(part(message));
         break;
       default:
         message.skip();
@@ -90,7 +111,7 @@ uint64_t read_place(Message<PlaceField> message) {
   uint64_t offset = 0;
   while (message.next()) {
     if (message.tag() == PlaceField::kCodeOffset) {
-      offset = message.get_uint64();
+      offset = number(message);
     } else {
       message.skip();
     }
@@ -102,17 +123,17 @@ void read_file(Message<FileField> message, FileSymbols& file) {
   while (message.next()) {
     switch (message.tag()) {
       case FileField::kPath:
-        file.path = text_of(message.get_view());
+        file.path = text_of(part(message));
         break;
       case FileField::kCodeAddress:
-        file.code_address = message.get_uint64();
+        file.code_address = number(message);
         break;
       case FileField::kSymbol:
-        file.symbols.push_back(read_symbol(Message<SymbolField>(message.get_view())));
+        file.symbols.push_back(read_symbol(Message<SymbolField>(part(message))));
         break;
       case FileField::kElfFile:
       case FileField::kKernelModule: {
-        const uint64_t offset = read_place(Message<PlaceField>(message.get_view()));
+        const uint64_t offset = read_place(Message<PlaceField>(part(message)));
         if (offset != UINT64_MAX) file.code_offset = offset;
         break;
       }
@@ -155,8 +176,20 @@ std::string_view take_until(std::string_view& text, char end) {
   return taken;
 }
 
-// Lines of NAME,TYPE,CONFIG. What has a name already keeps it: perf and simpleperf call the cycles differently.
-void name_events(std::string_view lines, stream::Recording& recording) {
+// Events that have no name yet, by type and configuration. Others keep theirs: perf and simpleperf call the cycles
+// differently.
+using NamelessEvents = std::multimap<std::pair<uint32_t, uint64_t>, stream::RecordedEvent*>;
+
+NamelessEvents nameless_events(stream::Recording& recording) {
+  NamelessEvents nameless;
+  for (stream::RecordedEvent& event : recording.events) {
+    if (event.name.starts_with("type:")) nameless.emplace(std::pair(event.layout.type, event.layout.config), &event);
+  }
+  return nameless;
+}
+
+// Lines of NAME,TYPE,CONFIG.
+void name_events(std::string_view lines, NamelessEvents& nameless) {
   while (!lines.empty()) {
     std::string_view line = take_until(lines, '\n');
     const std::string_view name = take_until(line, ',');
@@ -166,10 +199,9 @@ void name_events(std::string_view lines, stream::Recording& recording) {
     const auto type_end = std::from_chars(type_text.data(), type_text.data() + type_text.size(), type);
     const auto config_end = std::from_chars(line.data(), line.data() + line.size(), config);
     if (type_end.ec != std::errc() || config_end.ec != std::errc()) continue;
-    for (stream::RecordedEvent& event : recording.events) {
-      const bool nameless = event.name.starts_with("type:");
-      if (nameless && event.layout.type == type && event.layout.config == config) event.name = name;
-    }
+    const auto [first, last] = nameless.equal_range({type, config});
+    for (auto at = first; at != last; ++at) at->second->name = name;
+    nameless.erase(first, last);
   }
 }
 
@@ -188,10 +220,11 @@ bool read_simpleperf_file_messages(Bytes section, stream::Recording& recording) 
 bool read_simpleperf_meta(Bytes section, stream::Recording& recording) {
   recording.interpreted_code = true;
   ByteReader reader(section);
+  NamelessEvents nameless = nameless_events(recording);
   while (reader.ok() && !reader.at_end()) {
     const std::string_view key = reader.c_string();
     const std::string_view value = reader.c_string();
-    if (reader.ok() && key == "event_type_info") name_events(value, recording);
+    if (reader.ok() && key == "event_type_info") name_events(value, nameless);
   }
   return reader.ok();
 }

@@ -81,6 +81,40 @@ TEST(SimpleperfSections, DamagedSymbolTables) {
   EXPECT_FALSE(read_simpleperf_file_messages(base::as_bytes(sized("\x0a\x7f")), recording));
 }
 
+TEST(SimpleperfSections, FieldsOfAnotherTypeAreDamage) {
+  // The path, a symbol, its size, its name, where code is mapped and where it is in the file, each as something else.
+  using std::string_view_literals::operator""sv;
+  for (const std::string_view message :
+       {"\x08\x03/mm"sv, "\x20\x02\x08\x07"sv, "\x22\x02\x12\x00"sv, "\x22\x03\x18\x01x"sv, "\x1a\x00"sv,
+        "\x30\x02\x08\x09"sv, "\x32\x02\x0a\x00"sv}) {
+    stream::Recording recording;
+    const std::string section = sized(std::string(message));
+    EXPECT_FALSE(read_simpleperf_file_messages(base::as_bytes(section), recording)) << message;
+  }
+}
+
+TEST(SimpleperfSections, ManyEventsAndManyNames) {
+  constexpr uint64_t kEvents = 50'000;
+  stream::Recording recording;
+  recording.events.resize(kEvents + 2);
+  for (uint64_t i = 0; i < recording.events.size(); ++i) {
+    recording.events[i].name = "type:2";
+    recording.events[i].layout.type = 2;
+    recording.events[i].layout.config = i % kEvents;
+  }
+  recording.events[5].name = "mine";
+  std::string lines = "first,2,0\nother,2,0\nfive,2,5\n";
+  for (int i = 0; i < 1'000'000; ++i) lines += "n,0,0\n";
+  lines += "last,2,49999";
+  const std::string meta = with_nul("event_type_info") + with_nul(lines);
+  EXPECT_TRUE(read_simpleperf_meta(base::as_bytes(meta), recording));
+  EXPECT_EQ(recording.events[0].name, "first");
+  EXPECT_EQ(recording.events[kEvents].name, "first");
+  EXPECT_EQ(recording.events[1].name, "type:2");
+  EXPECT_EQ(recording.events[5].name, "mine");
+  EXPECT_EQ(recording.events[kEvents - 1].name, "last");
+}
+
 TEST(SimpleperfSections, FramesAreNamedAndEventsToo) {
   stream::TestRecording test;
   test.layout().type = PERF_TYPE_TRACEPOINT;

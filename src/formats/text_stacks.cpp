@@ -44,7 +44,8 @@ void TextStacks::add(const Sample& sample) {
         stack, assembler_.frame(
                    {.mapping = mapping_, .address = at->address, .function = function, .symbol_offset = at->offset}));
   }
-  const auto event = assembler_.event({assembler_.string(sample.event), assembler_.string(sample.event)});
+  const std::string_view unit = sample.unit.empty() ? sample.event : sample.unit;
+  const auto event = assembler_.event({assembler_.string(sample.event), assembler_.string(unit), {}, sample.uncounted});
   const auto thread = assembler_.thread({sample.pid, -1, assembler_.string(sample.comm)});
   assembler_.sample({.stack = stack, .event = event, .thread = thread, .count = sample.count, .value = sample.value});
 }

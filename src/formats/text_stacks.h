@@ -26,6 +26,8 @@ class TextStacks {
     std::string_view comm;
     int32_t pid = -1;
     std::string_view event;
+    std::string_view unit = {};  // empty: as the event is called
+    bool uncounted = false;      // the value does not say how often it happened
     uint64_t count = 1;
     uint64_t value = 1;
   };

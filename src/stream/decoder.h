@@ -4,6 +4,7 @@
 #include <optional>
 #include <unordered_map>
 
+#include "base/number_hash.h"
 #include "stream/event.h"
 #include "stream/recording.h"
 #include "stream/records.h"
@@ -56,7 +57,7 @@ class Decoder {
   base::Bytes content(const Record& record) const;
 
   const std::vector<RecordedEvent>& events_;
-  std::unordered_map<uint64_t, uint32_t> event_by_id_;
+  std::unordered_map<uint64_t, uint32_t, base::NumberHash> event_by_id_;
   bool interpreted_code_ = false;
   bool converted_ = false;
   size_t sample_id_offset_ = 0;  // where a sample's id is, 0 when samples have none

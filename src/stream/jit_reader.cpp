@@ -5,6 +5,7 @@
 #include <optional>
 #include <unordered_map>
 
+#include "base/number_hash.h"
 #include "objects/jitdump.h"
 #include "objects/perf_map.h"
 
@@ -78,7 +79,7 @@ struct Dump {
     uint32_t function = 0;
     uint64_t address = 0;
   };
-  std::unordered_map<uint64_t, Code> code;  // by index
+  std::unordered_map<uint64_t, Code, base::NumberHash> code;  // by index
 };
 
 class BatchReader {
