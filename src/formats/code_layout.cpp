@@ -6,9 +6,7 @@
 #include <map>
 #include <optional>
 #include <tuple>
-#include <unordered_map>
 
-#include "base/hash.h"
 #include "stream/converted_facts.h"
 #include "stream/event.h"
 #include "stream/jit_traces.h"
@@ -67,14 +65,6 @@ class FreeMemory {
   std::vector<std::pair<uint64_t, uint64_t>> taken_;
 };
 
-struct LocationHash {
-  size_t operator()(const std::vector<FrameId>& frames) const {
-    uint64_t hash = 0;
-    for (const FrameId frame : frames) hash = base::mix(hash, frame.value);
-    return hash;
-  }
-};
-
 }  // namespace
 
 class LayoutMaker {
@@ -101,7 +91,7 @@ class LayoutMaker {
   }
 
  private:
-  const model::Frame& holder(uint32_t location) const { return profile_.frames[layout_.locations_[location].front()]; }
+  const model::Frame& holder(uint32_t location) const { return profile_.frames[layout_.locations_[location].holder]; }
   const model::Mapping& mapping_of(uint32_t location) const { return profile_.mappings[holder(location).mapping]; }
 
   // Readers tell files apart by what they are, not by where they are.
@@ -115,10 +105,24 @@ class LayoutMaker {
     });
   }
 
-  uint32_t intern(std::vector<FrameId> frames) {
-    const auto [at, fresh] = known_.try_emplace(frames, static_cast<uint32_t>(layout_.locations_.size()));
-    if (fresh) layout_.locations_.push_back(std::move(frames));
-    return at->second;
+  // The location of `frame`, at the place of `outer` where it is inlined into that.
+  uint32_t intern(FrameId frame, uint32_t outer) {
+    const auto next = static_cast<uint32_t>(layout_.locations_.size());
+    const auto [at, fresh] = known_.try_emplace({outer, frame.value}, next);
+    if (!fresh) return at->second;
+    CodeLayout::Location location{.frame = frame, .holder = frame, .outer = outer};
+    uint32_t names_of_outer = CodeLayout::kNoOuter;
+    if (outer != CodeLayout::kNoOuter) {
+      const CodeLayout::Location& into = layout_.locations_[outer];
+      location.holder = into.holder;
+      location.depth = into.depth + 1;
+      names_of_outer = into.names;
+    }
+    const model::Frame& row = profile_.frames[frame];
+    location.names =
+        names_.try_emplace({names_of_outer, row.function.value, row.file.value, row.line}, next).first->second;
+    layout_.locations_.push_back(location);
+    return next;
   }
 
   void find_locations() {
@@ -126,15 +130,10 @@ class LayoutMaker {
     layout_.caller_.resize(profile_.stacks.size());
     for (uint32_t i = 1; i < profile_.stacks.size(); ++i) {
       const model::Stack& stack = profile_.stacks[StackId{i}];
-      if (profile_.frames[stack.frame].inlined && stack.parent) {
-        std::vector<FrameId> frames = layout_.locations_[layout_.location_[stack.parent.value]];
-        frames.push_back(stack.frame);
-        layout_.location_[i] = intern(std::move(frames));
-        layout_.caller_[i] = layout_.caller_[stack.parent.value];
-      } else {
-        layout_.location_[i] = intern({stack.frame});
-        layout_.caller_[i] = stack.parent;
-      }
+      const bool inlined = profile_.frames[stack.frame].inlined && stack.parent;
+      const uint32_t outer = inlined ? layout_.location_[stack.parent.value] : CodeLayout::kNoOuter;
+      layout_.location_[i] = intern(stack.frame, outer);
+      layout_.caller_[i] = inlined ? layout_.caller_[stack.parent.value] : stack.parent;
     }
   }
 
@@ -179,15 +178,7 @@ class LayoutMaker {
     }
   }
 
-  bool same_names(uint32_t a, uint32_t b) const {
-    const auto& first = layout_.locations_[a];
-    const auto& second = layout_.locations_[b];
-    return std::equal(first.begin(), first.end(), second.begin(), second.end(), [&](FrameId x, FrameId y) {
-      const model::Frame& left = profile_.frames[x];
-      const model::Frame& right = profile_.frames[y];
-      return left.function == right.function && left.file == right.file && left.line == right.line;
-    });
-  }
+  bool same_names(uint32_t a, uint32_t b) const { return layout_.locations_[a].names == layout_.locations_[b].names; }
 
   // Takes the frame's own place, unless another frame has it and would be read with this one's name.
   bool has_place(uint32_t location) {
@@ -376,7 +367,9 @@ class LayoutMaker {
   const Profile& profile_;
   FreeMemory user_;
   FreeMemory kernel_;
-  std::unordered_map<std::vector<FrameId>, uint32_t, LocationHash> known_;
+  std::map<std::pair<uint32_t, uint32_t>, uint32_t> known_;  // locations by what they are inlined into, and frame
+  // Of locations that are read alike the first, by that of what they are inlined into, function, file and line.
+  std::map<std::tuple<uint32_t, uint32_t, uint32_t, uint32_t>, uint32_t> names_;
   std::vector<uint32_t> equal_file_;  // by mapping
   std::vector<bool> nameless_;        // by location: it has no place of its own
   std::map<std::tuple<uint32_t, uint64_t, uint8_t>, uint32_t> taken_;

@@ -130,15 +130,17 @@ class LayoutNames {
     const bool known =
         module.row_count > 0 && names_.rows.back().address == row.address && names_.rows.back().kind == row.kind;
     if (known) return;  // another frame of the same names
-    const auto& frames = layout_.locations_[entry.location];
-    row.named = profile_.functions[profile_.frames[frames.front()].function].named;
-    row.symbol_offset = profile_.frames[frames.front()].symbol_offset;
+    const CodeLayout::Location& location = layout_.locations_[entry.location];
+    const model::Frame& holder = profile_.frames[location.holder];
+    row.named = profile_.functions[holder.function].named;
+    row.symbol_offset = holder.symbol_offset;
     row.first_level = static_cast<uint32_t>(names_.levels.size());
-    row.level_count = static_cast<uint32_t>(frames.size());
-    for (const model::FrameId id : frames) {
-      const model::Frame& frame = profile_.frames[id];
+    row.level_count = location.depth;
+    names_.levels.resize(names_.levels.size() + location.depth);
+    for (uint32_t at = entry.location; at != CodeLayout::kNoOuter; at = layout_.locations_[at].outer) {
+      const model::Frame& frame = profile_.frames[layout_.locations_[at].frame];
       row.facts |= frame.facts;
-      names_.levels.push_back(level_of(frame, module.mapping.kind));
+      names_.levels[row.first_level + layout_.locations_[at].depth - 1] = level_of(frame, module.mapping.kind);
       module.has_lines = module.has_lines || frame.line != 0;
     }
     names_.rows.push_back(row);

@@ -280,6 +280,23 @@ TEST(PerfDataWriter, StacksThatNoRecordHoldsAreCutAndCounted) {
   EXPECT_EQ(again.quality[Reason::depth_limit], 4u);
 }
 
+// A run of inlined functions takes memory as it is long, not as its square: of this one that would be 20 GB.
+TEST_F(Everything, ALongRunOfInlinedFunctions) {
+  constexpr uint32_t kLines = 100'000;
+  const auto file = mapping(CodeKind::kFile, "/usr/bin/prog");
+  const model::FunctionId inlined = function("inlined", "inlined");
+  model::StackId stack = push({}, {.mapping = file, .address = 0x1000, .function = function("main", "main")});
+  for (uint32_t line = 1; line <= kLines; ++line) {
+    stack = push(stack, {.mapping = file, .inlined = true, .address = 0x1000, .function = inlined, .line = line});
+  }
+  assembler.sample({.stack = stack,
+                    .event = assembler.event({assembler.string("cycles"), assembler.string("events")}),
+                    .thread = assembler.thread({1, 1, assembler.string("prog"), false}),
+                    .value = 5});
+  const Profile profile = std::move(assembler).finish();
+  EXPECT_EQ(rows(converted(profile)), rows(profile));
+}
+
 TEST(PerfDataWriter, AProfileWithoutEventsIsRefused) { EXPECT_FALSE(write_perf_data(Profile{}).ok()); }
 
 }  // namespace
