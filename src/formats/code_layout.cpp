@@ -41,6 +41,12 @@ bool is_32bit(std::string_view arch) {
   return (arch.starts_with("arm") && !arch.starts_with("arm64")) || (arch.size() == 4 && arch.ends_with("86"));
 }
 
+// Whether addresses are those of memory that begins at Mapping::base.
+bool begins_at_base(CodeKind kind) {
+  return kind == CodeKind::kAnonymous || kind == CodeKind::kJit || kind == CodeKind::kKernelModule ||
+         kind == CodeKind::kKernelCode;
+}
+
 // Hands out memory that nothing has.
 class FreeMemory {
  public:
@@ -154,6 +160,14 @@ class LayoutMaker {
     }
   }
 
+  std::vector<CodeLayout::Use> uses_of(uint32_t location) const {
+    std::vector<CodeLayout::Use> uses;
+    for (const auto use : {CodeLayout::kAsInstruction, CodeLayout::kAsReturn}) {
+      if (layout_.uses_[location] & use) uses.push_back(use);
+    }
+    return uses;
+  }
+
   bool is_named(uint32_t location) const { return profile_.functions[holder(location).function].named; }
 
   // Whether the frame says where in its mapping it is.
@@ -180,22 +194,31 @@ class LayoutMaker {
 
   bool same_names(uint32_t a, uint32_t b) const { return layout_.locations_[a].names == layout_.locations_[b].names; }
 
+  // What a frame's address is if it is read so: a call is right before where it returns to.
+  uint64_t address_as(const model::Frame& frame, CodeLayout::Use use) const {
+    const model::Mapping& mapping = profile_.mappings[frame.mapping];
+    const uint64_t beginning = begins_at_base(mapping.kind) ? mapping.base : 0;
+    const bool returns = frame.kind == AddressKind::kReturn;
+    if (use == CodeLayout::kAsInstruction) return frame.address - (returns && frame.address > beginning ? 1 : 0);
+    return frame.address + (!returns && frame.address + 1 < stream::kFirstChainMarker ? 1 : 0);
+  }
+
   // Takes the frame's own place, unless another frame has it and would be read with this one's name.
   bool has_place(uint32_t location) {
     if (!is_somewhere(location)) return false;
     const model::Frame& frame = holder(location);
-    for (const auto use : {CodeLayout::kAsInstruction, CodeLayout::kAsReturn}) {
-      if (!(layout_.uses_[location] & use)) continue;
-      const auto found = taken_.find({equal_file_[frame.mapping.value], frame.address, use});
+    const auto uses = uses_of(location);
+    for (const auto use : uses) {
+      const auto found = taken_.find({equal_file_[frame.mapping.value], address_as(frame, use), use});
       if (found != taken_.end() && !same_names(found->second, location)) return false;
     }
-    for (const auto use : {CodeLayout::kAsInstruction, CodeLayout::kAsReturn}) {
-      if (layout_.uses_[location] & use)
-        taken_.emplace(std::tuple(equal_file_[frame.mapping.value], frame.address, use), location);
+    for (const auto use : uses) {
+      const uint64_t address = address_as(frame, use);
+      taken_.emplace(std::tuple(equal_file_[frame.mapping.value], address, use), location);
+      auto [extent, fresh] = extents_.try_emplace(frame.mapping.value, Extent{address, address});
+      extent->second.first = std::min(extent->second.first, address);
+      extent->second.last = std::max(extent->second.last, address);
     }
-    auto [extent, fresh] = extents_.try_emplace(frame.mapping.value, Extent{frame.address, frame.address});
-    extent->second.first = std::min(extent->second.first, frame.address);
-    extent->second.last = std::max(extent->second.last, frame.address);
     return true;
   }
 
@@ -264,10 +287,12 @@ class LayoutMaker {
   void reserve_single_addresses() {
     for (uint32_t i = 0; i < layout_.locations_.size(); ++i) {
       if (layout_.uses_[i] == 0 || nameless_[i]) continue;
-      const uint64_t address = holder(i).address;
       const CodeKind kind = mapping_of(i).kind;
-      if (kind == CodeKind::kNone && address < kEndOfUser) user_.reserve(address, address + 1);
-      if (kind == CodeKind::kKernel || kind == CodeKind::kKernelUnmapped) kernel_.reserve(address, address + 1);
+      for (const auto use : uses_of(i)) {
+        const uint64_t address = address_as(holder(i), use);
+        if (kind == CodeKind::kNone && address < kEndOfUser) user_.reserve(address, address + 1);
+        if (kind == CodeKind::kKernel || kind == CodeKind::kKernelUnmapped) kernel_.reserve(address, address + 1);
+      }
     }
   }
 
@@ -299,11 +324,13 @@ class LayoutMaker {
       const model::Frame& frame = holder(i);
       CodeLayout::Place& place = layout_.places_[i];
       place.kernel = model::is_kernel(mapping_of(i).kind);
-      place.address = frame.address;
+      place.address = address_as(frame, CodeLayout::kAsInstruction);
+      place.return_address = address_as(frame, CodeLayout::kAsReturn);
       const auto range = range_of_.find(frame.mapping.value);
       if (range == range_of_.end()) continue;
       place.range = range->second;
-      place.address = address_in(layout_.ranges_[range->second], frame.address);
+      place.address = address_in(layout_.ranges_[range->second], place.address);
+      place.return_address = address_in(layout_.ranges_[range->second], place.return_address);
     }
   }
 
@@ -343,7 +370,7 @@ class LayoutMaker {
     range.end = range.start + size;
     uint64_t address = range.start + kInSlot;
     for (const uint32_t location : locations) {
-      layout_.places_[location] = {address, false, static_cast<uint32_t>(layout_.ranges_.size())};
+      layout_.places_[location] = {address, address, false, static_cast<uint32_t>(layout_.ranges_.size())};
       address += kSlot;
     }
     layout_.ranges_.push_back(range);
@@ -354,7 +381,8 @@ class LayoutMaker {
     range.path = profile_.text(profile_.functions[holder(location).function].name);
     range.start = kernel_.take(kSlot, kSlot);
     range.end = range.start + kSlot;
-    layout_.places_[location] = {range.start + kInSlot, true, static_cast<uint32_t>(layout_.ranges_.size())};
+    const uint64_t address = range.start + kInSlot;
+    layout_.places_[location] = {address, address, true, static_cast<uint32_t>(layout_.ranges_.size())};
     layout_.ranges_.push_back(range);
   }
 

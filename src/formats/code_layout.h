@@ -33,7 +33,8 @@ class CodeLayout {
 
   // A stack is a chain of addresses. That of the innermost; `stack` is not the empty one.
   struct Place {
-    uint64_t address = 0;
+    uint64_t address = 0;         // to be read as where execution was
+    uint64_t return_address = 0;  // to be read as where a call returns to
     bool kernel = false;
     uint32_t range = kNoRange;  // in ranges()
   };

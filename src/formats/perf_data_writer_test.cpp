@@ -280,6 +280,50 @@ TEST(PerfDataWriter, StacksThatNoRecordHoldsAreCutAndCounted) {
   EXPECT_EQ(again.quality[Reason::depth_limit], 4u);
 }
 
+// Where each sample's frames were executing or calling, the leaf first: what symbols are looked up at.
+std::vector<std::vector<uint64_t>> code_addresses(const Profile& profile) {
+  std::vector<std::vector<uint64_t>> rows;
+  for (model::StackId stack : profile.samples.stack) {
+    auto& row = rows.emplace_back();
+    for (; stack; stack = profile.stacks[stack].parent) {
+      const model::Frame& frame = profile.frames[profile.stacks[stack].frame];
+      row.push_back(frame.address - (frame.kind == model::AddressKind::kReturn ? 1 : 0));
+    }
+  }
+  return rows;
+}
+
+// Heap profiles end in a call, and pprof's callers are calls, not what they return to. A chain of addresses says
+// neither.
+TEST_F(Everything, CallsStayWhereTheyAre) {
+  const auto file = mapping(CodeKind::kFile, "/usr/bin/prog");
+  const auto jit = mapping(CodeKind::kJit, "LFoo;::bar", 0x7f0000001000, 10);
+  const auto kernel = mapping(CodeKind::kKernel, "[kernel.kallsyms]", 0xffffffff81000000);
+  const auto event = assembler.event({assembler.string("inuse_space"), assembler.string("bytes")});
+  const auto thread = assembler.thread({10, 10, assembler.string("prog"), false});
+  const model::Frame call{.mapping = file, .address = 0xfff, .function = function("main", "main"), .symbol_offset = 9};
+  const model::Frame returned{
+      .mapping = file, .kind = kReturn, .address = 0x2000, .function = function("alloc", "alloc"), .symbol_offset = 16};
+  const auto caller = push({}, call);
+  const auto both = push(caller, returned);  // a caller and a leaf
+  const auto generated = push(both, {.mapping = jit, .address = 0x7f0000001000, .function = function("LFoo;::bar")});
+  const auto nowhere = push(generated, {.address = 0x55, .function = function("[unknown] 0x55", "", false)});
+  const auto in_kernel =
+      push(nowhere,
+           {.mapping = kernel, .kind = kReturn, .address = 0xffffffff81000100, .function = function("sys_x", "sys_x")});
+  for (const auto stack : {caller, both, generated, in_kernel}) {
+    assembler.sample({.stack = stack, .event = event, .thread = thread, .value = 5});
+  }
+  const Profile profile = std::move(assembler).finish();
+  const Profile again = converted(profile);
+  EXPECT_EQ(rows(again), rows(profile));
+  EXPECT_EQ(code_addresses(again), code_addresses(profile));
+  const model::Frame& leaf = again.frames[again.stacks[again.samples.stack[1]].frame];
+  EXPECT_EQ(leaf.kind, model::AddressKind::kInstruction);
+  EXPECT_EQ(leaf.symbol_offset, 15u);
+  EXPECT_EQ(code_addresses(converted(again)), code_addresses(profile));
+}
+
 // A run of inlined functions takes memory as it is long, not as its square: of this one that would be 20 GB.
 TEST_F(Everything, ALongRunOfInlinedFunctions) {
   constexpr uint32_t kLines = 100'000;
