@@ -18,6 +18,7 @@
 #include "formats/format.h"
 #include "formats/input_file.h"
 #include "formats/jit_files.h"
+#include "model/shown_event.h"
 #include "symbols/file_finder.h"
 #include "symbols/program_file.h"
 #include "unwind/offline_unwinder.h"
@@ -46,17 +47,6 @@ base::Status apply_time(const std::string& time, stream::SampleFilter& filter) {
   TEPHRA_TRY(filter.end_time, parse_seconds(text.substr(comma + 1), UINT64_MAX));
   if (filter.end_time < filter.begin_time) return base::usage_error("--time ends before it begins", time);
   return {};
-}
-
-// The event that the profile names as the one to show, else the first, in the order they were asked for, that has
-// samples.
-model::EventId first_event(const model::Profile& profile) {
-  const std::string& wanted = profile.facts.default_event;
-  for (const model::EventId event : profile.samples.event) {
-    const model::Event& row = profile.events[event];
-    if (!wanted.empty() && (profile.text(row.name) == wanted || profile.text(row.counted) == wanted)) return event;
-  }
-  return *std::min_element(profile.samples.event.begin(), profile.samples.event.end());
 }
 
 size_t events_with_samples(const model::Profile& profile) {
@@ -256,7 +246,7 @@ base::Result<Input> load(const InputOptions& options, const formats::InputFile& 
     return redaction ? no_samples(options, profile, *redaction) : no_samples(options, profile);
   }
   if (pick_event && options.event.empty() && events_with_samples(profile) > 1) {
-    const std::string name(profile.text(profile.events[first_event(profile)].name));
+    const std::string name(profile.text(profile.events[*model::shown_event(profile)].name));
     if (!options.quiet) {
       fmt::print(stderr, "tephra: showing event {}; --event-filter selects another\n",
                  redaction ? redaction->event(name) : views::printable(name));

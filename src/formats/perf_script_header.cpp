@@ -140,4 +140,10 @@ std::optional<ScriptHeader> parse_script_header(std::string_view line) {
   return header;
 }
 
+std::optional<ScriptFact> parse_script_fact(std::string_view line) {
+  const size_t colon = line.find(" : ");
+  if (!line.starts_with('#') || colon == std::string_view::npos || colon < 2) return std::nullopt;
+  return ScriptFact{line.substr(2, colon - 2), line.substr(colon + 3)};
+}
+
 }  // namespace tephra::formats

@@ -22,4 +22,15 @@ struct ScriptHeader {
 // Lines that begin with spaces have to tell a time or a CPU: else they are frames, as all are that begin with a tab.
 std::optional<ScriptHeader> parse_script_header(std::string_view line);
 
+// What comments above the samples call the event to look at first, where it is not that of the first sample:
+// "# default event : cycles". Perf's readers pass over it.
+inline constexpr std::string_view kScriptDefaultEvent = "default event";
+
+// A comment that tells something: "# hostname : box".
+struct ScriptFact {
+  std::string_view name;
+  std::string_view value;
+};
+std::optional<ScriptFact> parse_script_fact(std::string_view line);
+
 }  // namespace tephra::formats

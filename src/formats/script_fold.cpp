@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/parallel.h"
+#include "formats/perf_script_header.h"
 #include "formats/plain_text.h"
 #include "formats/script_blocks.h"
 #include "model/profile_assembler.h"
@@ -332,7 +333,12 @@ class Lane {
 std::string first_event(std::string_view text) {
   while (!text.empty()) {
     const std::string_view line = take_line(text);
-    if (line.empty() || is_space(line[0]) || line[0] == '#') continue;
+    if (line.empty() || is_space(line[0])) continue;
+    if (line[0] == '#') {
+      const auto fact = parse_script_fact(line);
+      if (fact && fact->name == kScriptDefaultEvent) return std::string(fact->value);
+      continue;
+    }
     const auto parsed = parse_event_line(line);
     if (parsed && parsed->event) return std::string(*parsed->event);
   }
