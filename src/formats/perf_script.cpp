@@ -226,6 +226,7 @@ class Joiner {
     facts.format = "perf-script";
     facts.engine = model::kEngineImported;
     read_facts(text, facts);
+    facts.comments = script_verdicts(text);
     const auto& times = assembler_.so_far().samples.time;
     if (!times.empty()) {
       const auto [first, last] = std::minmax_element(times.begin(), times.end());

@@ -2,7 +2,9 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <string_view>
+#include <vector>
 
 namespace tephra::formats {
 
@@ -32,5 +34,8 @@ struct ScriptFact {
   std::string_view value;
 };
 std::optional<ScriptFact> parse_script_fact(std::string_view line);
+
+// What the comments above the samples say of how far they can be trusted: "# verdict: fair. …", without the mark.
+std::vector<std::string> script_verdicts(std::string_view text);
 
 }  // namespace tephra::formats

@@ -373,6 +373,7 @@ std::string_view unfinished(std::string_view text) {
 FoldedScript fold_script(std::string_view text, const ScriptFoldOptions& options,
                          const std::function<void(std::string_view)>& done_with) {
   FoldedScript result;
+  result.verdicts = script_verdicts(text);
   if (options.names.rules == NameRules::kFlameGraph) {
     const std::string_view last = unfinished(text);
     result.cut = !last.empty();
@@ -424,6 +425,7 @@ model::Profile summary_of(const FoldedScript& folded) {
   }
   assembler.quality()[model::Reason::malformed_records] = folded.unrecognised;
   assembler.quality()[model::Reason::file_truncated] = folded.cut;
+  assembler.facts().comments = folded.verdicts;
   assembler.facts().format = "perf-script";
   assembler.facts().engine = model::kEngineImported;
   return std::move(assembler).finish();
