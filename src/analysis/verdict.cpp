@@ -552,7 +552,8 @@ Verdict judge(const Profile& profile) {
   // Without stacks there is nothing to be whole.
   verdict.stacks_rooted = verdict.engine == "none" ? 0 : share(findings.rooted, verdict.samples);
   verdict.frames_named = share(findings.named, findings.frames);
-  verdict.names_unproven = share(profile.quality[Reason::file_unproven], findings.frames);
+  // Of a part of a profile that was converted only about how many is known.
+  verdict.names_unproven = std::min(1.0, share(profile.quality[Reason::file_unproven], findings.frames));
   collect_reasons(profile, verdict, findings);
   verdict.grade = grade(profile, verdict, findings);
   if (const auto told = verdict_of_origin(profile)) verdict.grade = std::max(verdict.grade, told->grade);

@@ -192,6 +192,9 @@ TEST(Verdict, TheLineTellsOfNamesFromUnprovenFiles) {
   Case few;
   few.good(100).quality()[Reason::file_unproven] = 10;
   EXPECT_EQ(one_line(few.judge()).find("may not be those"), std::string::npos);
+  Case more_than_all;
+  more_than_all.good(100).quality()[Reason::file_unproven] = 1000;
+  EXPECT_EQ(more_than_all.judge().names_unproven, 1);
 }
 
 // Each figure at its limits: the last that is good, the first that is fair, the first that is poor.

@@ -280,6 +280,35 @@ TEST(PerfDataWriter, StacksThatNoRecordHoldsAreCutAndCounted) {
   EXPECT_EQ(again.quality[Reason::depth_limit], 4u);
 }
 
+// What was missing from the whole is not all missing from a part of it.
+TEST_F(Everything, APartHasItsShareOfWhatWasMissing) {
+  const auto event = assembler.event({assembler.string("cycles"), assembler.string("events")});
+  const auto names = mapping(CodeKind::kImported, "");
+  for (const int32_t pid : {10, 20}) {
+    assembler.sample({.stack = push({}, {.mapping = names, .function = function("main")}),
+                      .event = event,
+                      .thread = assembler.thread({pid, pid, assembler.string("prog"), false}),
+                      .count = pid == 10 ? 25u : 75u,
+                      .value = 5});
+  }
+  assembler.quality()[Reason::file_unproven] = 100;
+  assembler.quality()[Reason::file_truncated] = 1;
+  assembler.quality().own = 10;
+  const Profile profile = std::move(assembler).finish();
+  const auto file = write_perf_data(profile);
+  ASSERT_TRUE(file.ok());
+  const auto recording = kPerfData.open(base::as_bytes(*file));
+  ASSERT_TRUE(recording.ok());
+  EXPECT_EQ(stream::build_profile(*recording, {}).quality, profile.quality);
+  stream::BuildOptions options;
+  options.filter.pids = {10};
+  const Profile part = stream::build_profile(*recording, options);
+  EXPECT_EQ(model::totals(part).count, 25u);
+  EXPECT_EQ(part.quality[Reason::file_unproven], 25u);
+  EXPECT_EQ(part.quality[Reason::file_truncated], 1u);
+  EXPECT_EQ(part.quality.own, 3u);
+}
+
 // Where each sample's frames were executing or calling, the leaf first: what symbols are looked up at.
 std::vector<std::vector<uint64_t>> code_addresses(const Profile& profile) {
   std::vector<std::vector<uint64_t>> rows;

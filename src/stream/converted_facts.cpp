@@ -81,6 +81,19 @@ void tell_events(const model::Profile& profile, const std::vector<std::string_vi
   });
 }
 
+// What a part of the samples has of `count`; what is there at all is not nothing.
+uint64_t share_of(uint64_t count, const TakenSamples& samples) {
+  if (samples.taken >= samples.all) return count;
+  const auto product = static_cast<unsigned __int128>(count) * samples.taken;
+  return static_cast<uint64_t>((product + samples.all - 1) / samples.all);
+}
+
+model::Quality share_of(model::Quality quality, const TakenSamples& samples) {
+  for (const auto& [key, member] : kCounts) quality.*member = share_of(quality.*member, samples);
+  for (uint64_t& count : quality.reasons) count = share_of(count, samples);
+  return quality;
+}
+
 }  // namespace
 
 void tell_profile(const model::Profile& profile, const std::vector<std::string_view>& event_units,
@@ -123,7 +136,7 @@ void describe_events(const RecorderFacts& facts, std::vector<RecordedEvent>& eve
   }
 }
 
-void add_profile_facts(const RecorderFacts& facts, model::Profile& profile) {
+void add_profile_facts(const RecorderFacts& facts, const TakenSamples& samples, model::Profile& profile) {
   for (const auto& [key, member] : kTexts) {
     if (const std::string* text = find(facts, key)) profile.facts.*member = *text;
   }
@@ -131,7 +144,7 @@ void add_profile_facts(const RecorderFacts& facts, model::Profile& profile) {
   model::Quality told;
   for (const auto& [key, member] : kCounts) read_number(facts, key, told.*member);
   for (size_t i = 0; i < model::kReasonCount; ++i) read_number(facts, reason_key(i), told.reasons[i]);
-  profile.quality += told;
+  profile.quality += share_of(told, samples);
   for (size_t i = 0; i < kMostComments; ++i) {
     if (const std::string* text = find(facts, comment_key(i))) profile.facts.comments.push_back(*text);
   }

@@ -125,6 +125,8 @@ struct ReadCounts {
   uint64_t unknown_event = 0;
   uint64_t idle = 0;
   uint64_t own = 0;
+  uint64_t taken = 0;
+  uint64_t left = 0;  // by the filter
   uint64_t first_time = UINT64_MAX;
   uint64_t last_time = 0;
 
@@ -132,7 +134,9 @@ struct ReadCounts {
   bool note(KeyMaker::Answer answer, const Sample& sample) {
     if (answer == KeyMaker::Answer::kIdle) idle += sample.count;
     if (answer == KeyMaker::Answer::kOwn) own += sample.count;
+    if (answer == KeyMaker::Answer::kLeave) left += sample.count;
     if (answer != KeyMaker::Answer::kTake) return false;
+    taken += sample.count;
     first_time = std::min(first_time, sample.origin.time);
     last_time = std::max(last_time, sample.origin.time);
     return true;
@@ -146,6 +150,8 @@ struct ReadCounts {
     unknown_event += other.unknown_event;
     idle += other.idle;
     own += other.own;
+    taken += other.taken;
+    left += other.left;
     first_time = std::min(first_time, other.first_time);
     last_time = std::max(last_time, other.last_time);
   }
@@ -482,7 +488,10 @@ model::Profile build_profile(const Recording& recording, const BuildOptions& giv
     assembler.facts().last_time = counts.last_time;
   }
   model::Profile profile = std::move(assembler).finish();
-  if (recording.converted) add_profile_facts(*recording.recorder, profile);
+  if (recording.converted) {
+    const uint64_t all = counts.taken + counts.left + counts.idle + counts.own;
+    add_profile_facts(*recording.recorder, {counts.taken, all}, profile);
+  }
   if (!recording.symbols.empty() && !profile.facts.names) {
     profile.facts.names = std::make_shared<const model::EmbeddedNames>(name_frames(recording.symbols, profile));
   }
