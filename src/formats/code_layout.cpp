@@ -85,6 +85,7 @@ class LayoutMaker {
     find_equal_files();
     find_locations();
     find_uses();
+    choose_kernel();
     layout_.places_.resize(layout_.locations_.size());
     nameless_.resize(layout_.locations_.size());
     for (uint32_t i = 0; i < layout_.locations_.size(); ++i) {
@@ -160,6 +161,18 @@ class LayoutMaker {
     }
   }
 
+  // Memory has one image of the kernel: of those of several boots, the one that most locations are in.
+  void choose_kernel() {
+    std::map<uint32_t, size_t> locations;
+    for (uint32_t i = 0; i < layout_.locations_.size(); ++i) {
+      if (layout_.uses_[i] != 0 && mapping_of(i).kind == CodeKind::kKernel) {
+        ++locations[equal_file_[holder(i).mapping.value]];
+      }
+    }
+    const auto most = std::ranges::max_element(locations, {}, [](const auto& kernel) { return kernel.second; });
+    if (most != locations.end()) kernel_image_ = most->first;
+  }
+
   std::vector<CodeLayout::Use> uses_of(uint32_t location) const {
     std::vector<CodeLayout::Use> uses;
     for (const auto use : {CodeLayout::kAsInstruction, CodeLayout::kAsReturn}) {
@@ -187,6 +200,9 @@ class LayoutMaker {
       case CodeKind::kKernelCode:
         return address >= mapping.base && address - mapping.base < kLargestMapping &&
                address < stream::kFirstChainMarker;
+      case CodeKind::kKernel:
+        if (equal_file_[holder(location).mapping.value] != kernel_image_) return false;
+        [[fallthrough]];
       default:
         return address < stream::kFirstChainMarker && (address != 0 || !is_named(location));
     }
@@ -399,6 +415,7 @@ class LayoutMaker {
   // Of locations that are read alike the first, by that of what they are inlined into, function, file and line.
   std::map<std::tuple<uint32_t, uint32_t, uint32_t, uint32_t>, uint32_t> names_;
   std::vector<uint32_t> equal_file_;  // by mapping
+  uint32_t kernel_image_ = 0;         // the mapping, as equal_file_ has it
   std::vector<bool> nameless_;        // by location: it has no place of its own
   std::map<std::tuple<uint32_t, uint64_t, uint8_t>, uint32_t> taken_;
   std::map<uint32_t, Extent> extents_;     // by mapping

@@ -280,6 +280,33 @@ TEST(PerfDataWriter, StacksThatNoRecordHoldsAreCutAndCounted) {
   EXPECT_EQ(again.quality[Reason::depth_limit], 4u);
 }
 
+// Memory has one kernel. What is of that of another boot has its names, and not the names at its addresses in this one.
+TEST_F(Everything, KernelsOfTwoBoots) {
+  const auto other = mapping(CodeKind::kKernel, "[kernel.kallsyms]", 0xffffffff81000000);
+  const auto kernel = mapping(CodeKind::kKernel, "[kernel.kallsyms]", 0xffffffff9a000000);
+  const auto event = assembler.event({assembler.string("cycles"), assembler.string("events")});
+  const auto thread = assembler.thread({10, 10, assembler.string("prog"), false});
+  const auto in_kernel = [&](model::MappingId mapping, uint64_t address, std::string_view name) {
+    const auto stack = push({}, {.mapping = mapping, .address = address, .function = function(name, name)});
+    assembler.sample({.stack = stack, .event = event, .thread = thread, .value = 5});
+  };
+  in_kernel(other, 0xffffffff9a000100, "do_before");  // also an address of the other one
+  in_kernel(other, 0xffffffff81000500, "[unknown] nothing");
+  in_kernel(kernel, 0xffffffff9a000100, "do_now");
+  in_kernel(kernel, 0xffffffff9a000200, "do_this");
+  in_kernel(kernel, 0xffffffff9a000300, "do_that");
+  const Profile profile = std::move(assembler).finish();
+  const Profile again = converted(profile);
+  ASSERT_EQ(again.samples.size(), 5u);
+  for (size_t row = 0; row < again.samples.size(); ++row) {
+    const model::FrameId before = profile.stacks[profile.samples.stack[row]].frame;
+    const model::FrameId after = again.stacks[again.samples.stack[row]].frame;
+    EXPECT_EQ(again.function_name(after), profile.function_name(before));
+    EXPECT_EQ(again.code_kind(after), row < 2 ? CodeKind::kKernelCode : CodeKind::kKernel);
+    if (row >= 2) EXPECT_EQ(again.frames[after].address, profile.frames[before].address);
+  }
+}
+
 // What was missing from the whole is not all missing from a part of it.
 TEST_F(Everything, APartHasItsShareOfWhatWasMissing) {
   const auto event = assembler.event({assembler.string("cycles"), assembler.string("events")});
