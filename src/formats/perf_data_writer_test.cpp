@@ -280,6 +280,20 @@ TEST(PerfDataWriter, StacksThatNoRecordHoldsAreCutAndCounted) {
   EXPECT_EQ(again.quality[Reason::depth_limit], 4u);
 }
 
+// Numbers that were made up for tasks, and those of tasks without a name, do not become names.
+TEST_F(Everything, TasksWithoutNumbersOrNames) {
+  const auto event = assembler.event({assembler.string("cycles"), assembler.string("events")});
+  const auto stack = push({}, {.mapping = mapping(CodeKind::kImported, ""), .function = function("main")});
+  const model::StringId none;
+  for (const model::Thread& thread :
+       {model::Thread{-1, -1, none}, model::Thread{5, -1, none}, model::Thread{-1, 6, none}, model::Thread{7, 8, none},
+        model::Thread{-1, -1, assembler.string("named")}}) {
+    assembler.sample({.stack = stack, .event = event, .thread = assembler.thread(thread), .value = 5});
+  }
+  const Profile profile = std::move(assembler).finish();
+  EXPECT_EQ(rows(converted(profile)), rows(profile));
+}
+
 // Memory has one kernel. What is of that of another boot has its names, and not the names at its addresses in this one.
 TEST_F(Everything, KernelsOfTwoBoots) {
   const auto other = mapping(CodeKind::kKernel, "[kernel.kallsyms]", 0xffffffff81000000);

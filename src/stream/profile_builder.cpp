@@ -258,9 +258,11 @@ class RowWriter {
 
  private:
   model::Thread thread_of(const SampleKey& key, bool kernel_thread) {
-    const bool nameless_before = recording_.converted && key.pid >= kFirstMadeUpPid;
     model::StringId comm = key.comm;
-    if (!comm && !nameless_before) comm = assembler_.string(key.pid == 0 ? "swapper" : ":" + std::to_string(key.tid));
+    // What has no name in a file that was written from a profile had none there, and perhaps no number either.
+    if (!comm && !recording_.converted) {
+      comm = assembler_.string(key.pid == 0 ? "swapper" : ":" + std::to_string(key.tid));
+    }
     const auto number = [&](int32_t id) { return recording_.converted && id >= kFirstMadeUpPid ? -1 : id; };
     return {number(key.pid), number(key.tid), comm, kernel_thread};
   }
