@@ -294,6 +294,17 @@ TEST_F(Everything, TasksWithoutNumbersOrNames) {
   EXPECT_EQ(rows(converted(profile)), rows(profile));
 }
 
+TEST_F(Everything, OfManyCommentsTheVerdictIsKept) {
+  const auto event = assembler.event({assembler.string("cycles"), assembler.string("events")});
+  assembler.sample({.event = event, .thread = assembler.thread({1, 1, assembler.string("prog"), false}), .value = 5});
+  for (int i = 0; i < 150; ++i) assembler.facts().comments.push_back(fmt::format("comment {}", i));
+  assembler.facts().comments.emplace_back("verdict: good.");
+  const auto comments = converted(std::move(assembler).finish()).facts.comments;
+  ASSERT_EQ(comments.size(), 100u);
+  EXPECT_EQ(comments[98], "comment 98");
+  EXPECT_EQ(comments[99], "verdict: good.");
+}
+
 // Memory has one kernel. What is of that of another boot has its names, and not the names at its addresses in this one.
 TEST_F(Everything, KernelsOfTwoBoots) {
   const auto other = mapping(CodeKind::kKernel, "[kernel.kallsyms]", 0xffffffff81000000);

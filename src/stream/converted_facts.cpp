@@ -71,6 +71,12 @@ void read_period(const RecorderFacts& facts, model::SamplingPeriod& period) {
   std::from_chars(rest.data(), rest.data() + rest.size(), period.value);
 }
 
+// Of too many, the first ones and the last, which is the verdict.
+void tell_comments(const std::vector<std::string>& comments, RecorderFacts& facts) {
+  const size_t told = std::min(comments.size(), kMostComments);
+  for (size_t i = 0; i < told; ++i) facts.others[comment_key(i)] = i + 1 == told ? comments.back() : comments[i];
+}
+
 void tell_events(const model::Profile& profile, const std::vector<std::string_view>& units, RecorderFacts& facts) {
   model::for_each_id(profile.events, [&](model::EventId id) {
     const model::Event& event = profile.events[id];
@@ -111,8 +117,7 @@ void tell_profile(const model::Profile& profile, const std::vector<std::string_v
   for (size_t i = 0; i < model::kReasonCount; ++i) {
     if (profile.quality.reasons[i] != 0) facts.others[reason_key(i)] = fmt::format("{}", profile.quality.reasons[i]);
   }
-  const auto& comments = profile.facts.comments;
-  for (size_t i = 0; i < std::min(comments.size(), kMostComments); ++i) facts.others[comment_key(i)] = comments[i];
+  tell_comments(profile.facts.comments, facts);
   tell_period(profile.facts.period, facts);
   tell_events(profile, event_units, facts);
   facts.recorder_cpu_seconds = profile.facts.recorder_cpu_seconds;
