@@ -94,13 +94,13 @@ uint64_t share_of(uint64_t count, const TakenSamples& samples) {
   return static_cast<uint64_t>((product + samples.all - 1) / samples.all);
 }
 
+}  // namespace
+
 model::Quality share_of(model::Quality quality, const TakenSamples& samples) {
   for (const auto& [key, member] : kCounts) quality.*member = share_of(quality.*member, samples);
   for (uint64_t& count : quality.reasons) count = share_of(count, samples);
   return quality;
 }
-
-}  // namespace
 
 void tell_profile(const model::Profile& profile, const std::vector<std::string_view>& event_units,
                   RecorderFacts& facts) {

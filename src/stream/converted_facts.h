@@ -31,6 +31,8 @@ struct TakenSamples {
   uint64_t taken = 0;
   uint64_t all = 0;
 };
+// What that part has of what was missing from the whole; a little, where it was little.
+model::Quality share_of(model::Quality quality, const TakenSamples& samples);
 // What they say about the whole: facts, and what was missing from the profile, of which a part of the samples has its
 // share. Adds to `profile`.
 void add_profile_facts(const RecorderFacts& facts, const TakenSamples& samples, model::Profile& profile);
