@@ -282,9 +282,9 @@ const std::vector<std::string> kTexts{"", "cpu", "nanoseconds", "samples", "coun
 
 TEST(PprofTest, TypesWithoutANameAreCalledAfterTheirUnit) {
   const auto names = [](const Profile& profile) {
-    std::vector<std::string> names;
-    for (const model::Event& event : profile.events) names.emplace_back(profile.text(event.name));
-    return names;
+    std::vector<std::string> found;
+    for (const model::Event& event : profile.events) found.emplace_back(profile.text(event.name));
+    return found;
   };
   const Profile one = read(Made({"", "bytes"}).type(0, 1).sample({}, {5}).bytes());
   EXPECT_EQ(names(one), std::vector<std::string>{"bytes"});
