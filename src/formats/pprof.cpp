@@ -77,20 +77,6 @@ class Reader {
   std::string_view type(size_t index) const { return tables_.text(tables_.types[index].type); }
   bool counts(size_t index) const { return tables_.text(tables_.types[index].unit) == "count"; }
 
-  // A type without a name has that of its unit: it can be asked for.
-  std::string_view called(size_t index) const {
-    if (!type(index).empty()) return type(index);
-    const std::string_view unit = tables_.text(tables_.types[index].unit);
-    return unit.empty() ? "count" : unit;
-  }
-
-  // With its number, where it has no name of its own and others are called so.
-  model::StringId event_name(size_t index, const std::unordered_map<std::string_view, size_t>& uses) {
-    const std::string_view name = called(index);
-    if (!type(index).empty() || uses.at(name) == 1) return assembler_.string(name);
-    return assembler_.string(fmt::format("{} {}", name, index + 1));
-  }
-
   // Whether a type counts what the next one measures.
   bool is_pair(size_t index) const {
     return counts(index) && index + 1 < tables_.types.size() && (!counts(index + 1) || type(index) == kSamples);
@@ -99,12 +85,11 @@ class Reader {
   void add_events() {
     const std::string_view wanted = tables_.text(tables_.default_type);
     std::string& shown = assembler_.facts().default_event;
-    std::unordered_map<std::string_view, size_t> uses;  // of names
-    for (size_t i = 0; i < tables_.types.size(); ++i) ++uses[called(i)];
     for (size_t i = 0; i < tables_.types.size(); ++i) {
       const bool pair = is_pair(i);
       const size_t value = pair ? i + 1 : i;
-      model::Event event{event_name(value, uses), assembler_.string(unit(tables_.types[value].unit)), {}, false};
+      model::Event event{
+          text(tables_.types[value].type), assembler_.string(unit(tables_.types[value].unit)), {}, false};
       // Samples are what is counted unless something else is named.
       if (pair && type(i) != kSamples) event.counted = text(tables_.types[i].type);
       event.uncounted = !pair && !counts(i);
@@ -113,8 +98,7 @@ class Reader {
       i = value;
     }
     // As pprof does: unless it says so, the last type is what to look at first.
-    const model::Profile& so_far = assembler_.so_far();
-    if (shown.empty()) shown = so_far.text(so_far.events[events_.back().id].name);
+    if (shown.empty()) shown = type(tables_.types.size() - 1);
   }
 
   void add_event(const model::Event& event, std::optional<size_t> count, size_t value) {

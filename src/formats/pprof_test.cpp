@@ -280,22 +280,6 @@ class Made {
 
 const std::vector<std::string> kTexts{"", "cpu", "nanoseconds", "samples", "count", "f"};
 
-TEST(PprofTest, TypesWithoutANameAreCalledAfterTheirUnit) {
-  const auto names = [](const Profile& profile) {
-    std::vector<std::string> found;
-    for (const model::Event& event : profile.events) found.emplace_back(profile.text(event.name));
-    return found;
-  };
-  const Profile one = read(Made({"", "bytes"}).type(0, 1).sample({}, {5}).bytes());
-  EXPECT_EQ(names(one), std::vector<std::string>{"bytes"});
-  EXPECT_EQ(one.facts.default_event, "bytes");
-  EXPECT_EQ(names(read(unpacked(one))), names(one));
-  const Profile several =
-      read(Made({"", "bytes", "count"}).type(1, 1).type(0, 1).type(0, 2).type(0, 0).sample({}, {5, 6, 7, 8}).bytes());
-  EXPECT_EQ(names(several), (std::vector<std::string>{"bytes", "bytes 2", "count 4"}));
-  EXPECT_EQ(several.facts.default_event, "count 4");
-}
-
 TEST(PprofTest, ReadsNumbersThatAreNotPacked) {
   Made made(kTexts);
   made.type(1, 2).location(1, 0, 0x10);
