@@ -248,8 +248,9 @@ base::Result<Input> load(const InputOptions& options, const formats::InputFile& 
   if (pick_event && options.event.empty() && events_with_samples(profile) > 1) {
     const std::string name(profile.text(profile.events[*model::shown_event(profile)].name));
     if (!options.quiet) {
+      const std::string shown = redaction ? redaction->event(name) : views::printable(name);
       fmt::print(stderr, "tephra: showing event {}; --event-filter selects another\n",
-                 redaction ? redaction->event(name) : views::printable(name));
+                 shown.empty() ? "without a name" : shown);
     }
     build.filter.events = {name};
     // Recordings are read again: what is left out was not decoded.
