@@ -7,6 +7,7 @@
 #include <cmath>
 #include <tuple>
 
+#include "analysis/told_verdict.h"
 #include "analysis/verdict_limits.h"
 #include "analysis/walk_ends.h"
 #include "base/units.h"
@@ -247,6 +248,12 @@ Findings examine(const Profile& profile, Verdict& verdict) {
                                                   : examine_recorded(profile, verdict);
 }
 
+// Stacks and names do not tell all that was wrong when they were recorded; profiles of tephra's say it.
+std::optional<ToldVerdict> verdict_of_origin(const Profile& profile) {
+  if (profile.facts.engine != model::kEngineImported) return std::nullopt;
+  return told_verdict(profile.facts.comments);
+}
+
 bool takes_stacks(std::string_view engine) { return engine != "none" && engine != model::kEngineImported; }
 
 void collect_reasons(const Profile& profile, Verdict& verdict, const Findings& findings) {
@@ -280,6 +287,7 @@ class Advisor {
 
   // The worst comes first: what costs the grade, then by the share of samples it touches.
   void advise() {
+    advise_on_origin();
     advise_on_file();
     advise_on_loss();
     advise_on_steal();
@@ -303,6 +311,14 @@ class Advisor {
   std::string of_samples(uint64_t part) const { return percent(of_all(part)) + " of samples"; }
   void add(int badness, double part, std::string problem, std::string fix) {
     found_.push_back({badness, part, {std::move(problem), std::move(fix)}});
+  }
+
+  void advise_on_origin() {
+    const auto told = verdict_of_origin(profile_);
+    if (!told) return;
+    add(told->grade == Grade::kPoor ? 2 : 1, 1,
+        fmt::format("what was converted to this was judged {}", grade_name(told->grade)),
+        fmt::format("It said: {}", told->figures));
   }
 
   void advise_on_file() {
@@ -536,9 +552,11 @@ Verdict judge(const Profile& profile) {
   // Without stacks there is nothing to be whole.
   verdict.stacks_rooted = verdict.engine == "none" ? 0 : share(findings.rooted, verdict.samples);
   verdict.frames_named = share(findings.named, findings.frames);
-  verdict.names_unproven = share(profile.quality[Reason::file_unproven], findings.frames);
+  // Of a part of a profile that was converted only about how many is known.
+  verdict.names_unproven = std::min(1.0, share(profile.quality[Reason::file_unproven], findings.frames));
   collect_reasons(profile, verdict, findings);
   verdict.grade = grade(profile, verdict, findings);
+  if (const auto told = verdict_of_origin(profile)) verdict.grade = std::max(verdict.grade, told->grade);
   Advisor(profile, verdict, findings).advise();
   return verdict;
 }

@@ -192,6 +192,9 @@ TEST(Verdict, TheLineTellsOfNamesFromUnprovenFiles) {
   Case few;
   few.good(100).quality()[Reason::file_unproven] = 10;
   EXPECT_EQ(one_line(few.judge()).find("may not be those"), std::string::npos);
+  Case more_than_all;
+  more_than_all.good(100).quality()[Reason::file_unproven] = 1000;
+  EXPECT_EQ(more_than_all.judge().names_unproven, 1);
 }
 
 // Each figure at its limits: the last that is good, the first that is fair, the first that is poor.
@@ -372,6 +375,33 @@ TEST(Verdict, EveryFaultHasItsAdvice) {
 }
 
 // What is wrong with the file itself is never good, however little it is.
+// Converting makes nothing better.
+TEST(Verdict, IsNoBetterThanThatOfTheOrigin) {
+  const std::string poor = "verdict: poor. 10 samples, 12 % of stacks whole. 88 % of samples have no callers: Do it.";
+  const std::string fair = "verdict: fair. 10 samples.";
+  const std::string good = "verdict: good. 10 samples.";
+  const auto judged = [](const std::vector<std::string>& comments, std::string_view engine = model::kEngineImported) {
+    Case made{std::string(engine)};
+    made.facts().comments = comments;
+    return made.good(1000).judge();
+  };
+  EXPECT_EQ(judged({good}).grade, Grade::kGood);
+  EXPECT_EQ(judged({"this is poor", "verdict: poorly"}).grade, Grade::kGood);
+  EXPECT_EQ(judged({fair}).grade, Grade::kFair);
+  EXPECT_EQ(judged({poor}).grade, Grade::kPoor);
+  // Of several that were joined, the worst; what was said before is said again.
+  EXPECT_EQ(judged({poor, good}).grade, Grade::kPoor);
+  EXPECT_EQ(judged({good, fair}).grade, Grade::kFair);
+  const Verdict once = judged({poor});
+  ASSERT_EQ(once.advice.size(), 1u);
+  EXPECT_EQ(once.advice[0].problem, "what was converted to this was judged poor");
+  EXPECT_EQ(one_line(judged({poor, one_line(once)})), one_line(once));
+  EXPECT_NE(one_line(once).find("12 % of stacks whole"), std::string::npos);
+  EXPECT_EQ(one_line(judged({"verdict: poor. a\nb"})).find('\n'), std::string::npos);
+  // What holds all that is judged is judged anew.
+  EXPECT_EQ(judged({poor}, model::kEngineFramePointers).grade, Grade::kGood);
+}
+
 TEST(Verdict, ADamagedFileIsAtBestFair) {
   for (const Reason reason : {Reason::file_truncated, Reason::malformed_records, Reason::unknown_event}) {
     Case one;

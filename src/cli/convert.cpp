@@ -102,7 +102,7 @@ base::Result<model::Profile> read_inputs(ConvertArguments& arguments) {
 // Formats that hold one event get that which is shown of the profile. Pairs of folded stacks belong together.
 base::Result<model::Profile> of_one_event(model::Profile profile, const InputOptions& input) {
   if (!input.event.empty() || profile.facts.format == formats::kFolded.name) return profile;
-  const std::string name = shown_event(profile);
+  const std::string name = name_of_shown_event(profile);
   const size_t before = profile.samples.size();
   TEPHRA_TRY(model::Profile one, formats::filtered(std::move(profile), {.events = {name}}));
   if (one.samples.size() < before && !input.quiet) {

@@ -18,6 +18,7 @@
 #include "formats/format.h"
 #include "formats/input_file.h"
 #include "formats/jit_files.h"
+#include "model/shown_event.h"
 #include "symbols/file_finder.h"
 #include "symbols/program_file.h"
 #include "unwind/offline_unwinder.h"
@@ -48,17 +49,6 @@ base::Status apply_time(const std::string& time, stream::SampleFilter& filter) {
   return {};
 }
 
-// The event that the profile names as the one to show, else the first, in the order they were asked for, that has
-// samples.
-model::EventId first_event(const model::Profile& profile) {
-  const std::string& wanted = profile.facts.default_event;
-  for (const model::EventId event : profile.samples.event) {
-    const model::Event& row = profile.events[event];
-    if (!wanted.empty() && (profile.text(row.name) == wanted || profile.text(row.counted) == wanted)) return event;
-  }
-  return *std::min_element(profile.samples.event.begin(), profile.samples.event.end());
-}
-
 size_t events_with_samples(const model::Profile& profile) {
   std::vector<char> seen(profile.events.size());
   for (const model::EventId event : profile.samples.event) seen[event.value] = 1;
@@ -83,8 +73,8 @@ bool has_event(const model::Profile& profile, const std::string& name) {
 
 }  // namespace
 
-std::string shown_event(const model::Profile& profile) {
-  return std::string(profile.text(profile.events[first_event(profile)].name));
+std::string name_of_shown_event(const model::Profile& profile) {
+  return std::string(profile.text(profile.events[*model::shown_event(profile)].name));
 }
 
 base::Error no_samples(const InputOptions& options, const model::Profile& profile) {
@@ -260,10 +250,11 @@ base::Result<Input> load(const InputOptions& options, const formats::InputFile& 
     return redaction ? no_samples(options, profile, *redaction) : no_samples(options, profile);
   }
   if (pick_event && options.event.empty() && events_with_samples(profile) > 1) {
-    const std::string name = shown_event(profile);
+    const std::string name = name_of_shown_event(profile);
     if (!options.quiet) {
+      const std::string shown = redaction ? redaction->event(name) : views::printable(name);
       fmt::print(stderr, "tephra: showing event {}; --event-filter selects another\n",
-                 redaction ? redaction->event(name) : views::printable(name));
+                 shown.empty() ? "without a name" : shown);
     }
     build.filter.events = {name};
     // Recordings are read again: what is left out was not decoded.

@@ -84,7 +84,7 @@ base::Result<model::Profile> load_all_events(const InputOptions& options);
 base::Result<model::Profile> load_all_events(const InputOptions& options, const formats::InputFile& content);
 
 // The event of a profile with samples that is shown where nobody chose one: that which the profile names, else the first.
-std::string shown_event(const model::Profile& profile);
+std::string name_of_shown_event(const model::Profile& profile);
 
 // Opens, reads, selects the event and symbolizes. A recording without samples is an error that says so.
 base::Result<Input> load(const InputOptions& options);

@@ -6,9 +6,7 @@
 #include <map>
 #include <optional>
 #include <tuple>
-#include <unordered_map>
 
-#include "base/hash.h"
 #include "stream/converted_facts.h"
 #include "stream/event.h"
 #include "stream/jit_traces.h"
@@ -43,6 +41,12 @@ bool is_32bit(std::string_view arch) {
   return (arch.starts_with("arm") && !arch.starts_with("arm64")) || (arch.size() == 4 && arch.ends_with("86"));
 }
 
+// Whether addresses are those of memory that begins at Mapping::base.
+bool begins_at_base(CodeKind kind) {
+  return kind == CodeKind::kAnonymous || kind == CodeKind::kJit || kind == CodeKind::kKernelModule ||
+         kind == CodeKind::kKernelCode;
+}
+
 // Hands out memory that nothing has.
 class FreeMemory {
  public:
@@ -67,14 +71,6 @@ class FreeMemory {
   std::vector<std::pair<uint64_t, uint64_t>> taken_;
 };
 
-struct LocationHash {
-  size_t operator()(const std::vector<FrameId>& frames) const {
-    uint64_t hash = 0;
-    for (const FrameId frame : frames) hash = base::mix(hash, frame.value);
-    return hash;
-  }
-};
-
 }  // namespace
 
 class LayoutMaker {
@@ -89,6 +85,7 @@ class LayoutMaker {
     find_equal_files();
     find_locations();
     find_uses();
+    choose_kernel();
     layout_.places_.resize(layout_.locations_.size());
     nameless_.resize(layout_.locations_.size());
     for (uint32_t i = 0; i < layout_.locations_.size(); ++i) {
@@ -101,7 +98,7 @@ class LayoutMaker {
   }
 
  private:
-  const model::Frame& holder(uint32_t location) const { return profile_.frames[layout_.locations_[location].front()]; }
+  const model::Frame& holder(uint32_t location) const { return profile_.frames[layout_.locations_[location].holder]; }
   const model::Mapping& mapping_of(uint32_t location) const { return profile_.mappings[holder(location).mapping]; }
 
   // Readers tell files apart by what they are, not by where they are.
@@ -115,10 +112,24 @@ class LayoutMaker {
     });
   }
 
-  uint32_t intern(std::vector<FrameId> frames) {
-    const auto [at, fresh] = known_.try_emplace(frames, static_cast<uint32_t>(layout_.locations_.size()));
-    if (fresh) layout_.locations_.push_back(std::move(frames));
-    return at->second;
+  // The location of `frame`, at the place of `outer` where it is inlined into that.
+  uint32_t intern(FrameId frame, uint32_t outer) {
+    const auto next = static_cast<uint32_t>(layout_.locations_.size());
+    const auto [at, fresh] = known_.try_emplace({outer, frame.value}, next);
+    if (!fresh) return at->second;
+    CodeLayout::Location location{.frame = frame, .holder = frame, .outer = outer};
+    uint32_t names_of_outer = CodeLayout::kNoOuter;
+    if (outer != CodeLayout::kNoOuter) {
+      const CodeLayout::Location& into = layout_.locations_[outer];
+      location.holder = into.holder;
+      location.depth = into.depth + 1;
+      names_of_outer = into.names;
+    }
+    const model::Frame& row = profile_.frames[frame];
+    location.names =
+        names_.try_emplace({names_of_outer, row.function.value, row.file.value, row.line}, next).first->second;
+    layout_.locations_.push_back(location);
+    return next;
   }
 
   void find_locations() {
@@ -126,15 +137,10 @@ class LayoutMaker {
     layout_.caller_.resize(profile_.stacks.size());
     for (uint32_t i = 1; i < profile_.stacks.size(); ++i) {
       const model::Stack& stack = profile_.stacks[StackId{i}];
-      if (profile_.frames[stack.frame].inlined && stack.parent) {
-        std::vector<FrameId> frames = layout_.locations_[layout_.location_[stack.parent.value]];
-        frames.push_back(stack.frame);
-        layout_.location_[i] = intern(std::move(frames));
-        layout_.caller_[i] = layout_.caller_[stack.parent.value];
-      } else {
-        layout_.location_[i] = intern({stack.frame});
-        layout_.caller_[i] = stack.parent;
-      }
+      const bool inlined = profile_.frames[stack.frame].inlined && stack.parent;
+      const uint32_t outer = inlined ? layout_.location_[stack.parent.value] : CodeLayout::kNoOuter;
+      layout_.location_[i] = intern(stack.frame, outer);
+      layout_.caller_[i] = inlined ? layout_.caller_[stack.parent.value] : stack.parent;
     }
   }
 
@@ -153,6 +159,26 @@ class LayoutMaker {
                              model::is_kernel(mapping_of(layout_.location_[caller.value]).kind);
       used[caller.value] |= same_side ? CodeLayout::kAsReturn : CodeLayout::kAsInstruction;
     }
+  }
+
+  // Memory has one image of the kernel: of those of several boots, the one that most locations are in.
+  void choose_kernel() {
+    std::map<uint32_t, size_t> locations;
+    for (uint32_t i = 0; i < layout_.locations_.size(); ++i) {
+      if (layout_.uses_[i] != 0 && mapping_of(i).kind == CodeKind::kKernel) {
+        ++locations[equal_file_[holder(i).mapping.value]];
+      }
+    }
+    const auto most = std::ranges::max_element(locations, {}, [](const auto& kernel) { return kernel.second; });
+    if (most != locations.end()) kernel_image_ = most->first;
+  }
+
+  std::vector<CodeLayout::Use> uses_of(uint32_t location) const {
+    std::vector<CodeLayout::Use> uses;
+    for (const auto use : {CodeLayout::kAsInstruction, CodeLayout::kAsReturn}) {
+      if (layout_.uses_[location] & use) uses.push_back(use);
+    }
+    return uses;
   }
 
   bool is_named(uint32_t location) const { return profile_.functions[holder(location).function].named; }
@@ -174,37 +200,41 @@ class LayoutMaker {
       case CodeKind::kKernelCode:
         return address >= mapping.base && address - mapping.base < kLargestMapping &&
                address < stream::kFirstChainMarker;
+      case CodeKind::kKernel:
+        if (equal_file_[holder(location).mapping.value] != kernel_image_) return false;
+        [[fallthrough]];
       default:
         return address < stream::kFirstChainMarker && (address != 0 || !is_named(location));
     }
   }
 
-  bool same_names(uint32_t a, uint32_t b) const {
-    const auto& first = layout_.locations_[a];
-    const auto& second = layout_.locations_[b];
-    return std::equal(first.begin(), first.end(), second.begin(), second.end(), [&](FrameId x, FrameId y) {
-      const model::Frame& left = profile_.frames[x];
-      const model::Frame& right = profile_.frames[y];
-      return left.function == right.function && left.file == right.file && left.line == right.line;
-    });
+  bool same_names(uint32_t a, uint32_t b) const { return layout_.locations_[a].names == layout_.locations_[b].names; }
+
+  // What a frame's address is if it is read so: a call is right before where it returns to.
+  uint64_t address_as(const model::Frame& frame, CodeLayout::Use use) const {
+    const model::Mapping& mapping = profile_.mappings[frame.mapping];
+    const uint64_t beginning = begins_at_base(mapping.kind) ? mapping.base : 0;
+    const bool returns = frame.kind == AddressKind::kReturn;
+    if (use == CodeLayout::kAsInstruction) return frame.address - (returns && frame.address > beginning ? 1 : 0);
+    return frame.address + (!returns && frame.address + 1 < stream::kFirstChainMarker ? 1 : 0);
   }
 
   // Takes the frame's own place, unless another frame has it and would be read with this one's name.
   bool has_place(uint32_t location) {
     if (!is_somewhere(location)) return false;
     const model::Frame& frame = holder(location);
-    for (const auto use : {CodeLayout::kAsInstruction, CodeLayout::kAsReturn}) {
-      if (!(layout_.uses_[location] & use)) continue;
-      const auto found = taken_.find({equal_file_[frame.mapping.value], frame.address, use});
+    const auto uses = uses_of(location);
+    for (const auto use : uses) {
+      const auto found = taken_.find({equal_file_[frame.mapping.value], address_as(frame, use), use});
       if (found != taken_.end() && !same_names(found->second, location)) return false;
     }
-    for (const auto use : {CodeLayout::kAsInstruction, CodeLayout::kAsReturn}) {
-      if (layout_.uses_[location] & use)
-        taken_.emplace(std::tuple(equal_file_[frame.mapping.value], frame.address, use), location);
+    for (const auto use : uses) {
+      const uint64_t address = address_as(frame, use);
+      taken_.emplace(std::tuple(equal_file_[frame.mapping.value], address, use), location);
+      auto [extent, fresh] = extents_.try_emplace(frame.mapping.value, Extent{address, address});
+      extent->second.first = std::min(extent->second.first, address);
+      extent->second.last = std::max(extent->second.last, address);
     }
-    auto [extent, fresh] = extents_.try_emplace(frame.mapping.value, Extent{frame.address, frame.address});
-    extent->second.first = std::min(extent->second.first, frame.address);
-    extent->second.last = std::max(extent->second.last, frame.address);
     return true;
   }
 
@@ -273,10 +303,12 @@ class LayoutMaker {
   void reserve_single_addresses() {
     for (uint32_t i = 0; i < layout_.locations_.size(); ++i) {
       if (layout_.uses_[i] == 0 || nameless_[i]) continue;
-      const uint64_t address = holder(i).address;
       const CodeKind kind = mapping_of(i).kind;
-      if (kind == CodeKind::kNone && address < kEndOfUser) user_.reserve(address, address + 1);
-      if (kind == CodeKind::kKernel || kind == CodeKind::kKernelUnmapped) kernel_.reserve(address, address + 1);
+      for (const auto use : uses_of(i)) {
+        const uint64_t address = address_as(holder(i), use);
+        if (kind == CodeKind::kNone && address < kEndOfUser) user_.reserve(address, address + 1);
+        if (kind == CodeKind::kKernel || kind == CodeKind::kKernelUnmapped) kernel_.reserve(address, address + 1);
+      }
     }
   }
 
@@ -308,11 +340,13 @@ class LayoutMaker {
       const model::Frame& frame = holder(i);
       CodeLayout::Place& place = layout_.places_[i];
       place.kernel = model::is_kernel(mapping_of(i).kind);
-      place.address = frame.address;
+      place.address = address_as(frame, CodeLayout::kAsInstruction);
+      place.return_address = address_as(frame, CodeLayout::kAsReturn);
       const auto range = range_of_.find(frame.mapping.value);
       if (range == range_of_.end()) continue;
       place.range = range->second;
-      place.address = address_in(layout_.ranges_[range->second], frame.address);
+      place.address = address_in(layout_.ranges_[range->second], place.address);
+      place.return_address = address_in(layout_.ranges_[range->second], place.return_address);
     }
   }
 
@@ -352,7 +386,7 @@ class LayoutMaker {
     range.end = range.start + size;
     uint64_t address = range.start + kInSlot;
     for (const uint32_t location : locations) {
-      layout_.places_[location] = {address, false, static_cast<uint32_t>(layout_.ranges_.size())};
+      layout_.places_[location] = {address, address, false, static_cast<uint32_t>(layout_.ranges_.size())};
       address += kSlot;
     }
     layout_.ranges_.push_back(range);
@@ -363,7 +397,8 @@ class LayoutMaker {
     range.path = profile_.text(profile_.functions[holder(location).function].name);
     range.start = kernel_.take(kSlot, kSlot);
     range.end = range.start + kSlot;
-    layout_.places_[location] = {range.start + kInSlot, true, static_cast<uint32_t>(layout_.ranges_.size())};
+    const uint64_t address = range.start + kInSlot;
+    layout_.places_[location] = {address, address, true, static_cast<uint32_t>(layout_.ranges_.size())};
     layout_.ranges_.push_back(range);
   }
 
@@ -376,8 +411,11 @@ class LayoutMaker {
   const Profile& profile_;
   FreeMemory user_;
   FreeMemory kernel_;
-  std::unordered_map<std::vector<FrameId>, uint32_t, LocationHash> known_;
+  std::map<std::pair<uint32_t, uint32_t>, uint32_t> known_;  // locations by what they are inlined into, and frame
+  // Of locations that are read alike the first, by that of what they are inlined into, function, file and line.
+  std::map<std::tuple<uint32_t, uint32_t, uint32_t, uint32_t>, uint32_t> names_;
   std::vector<uint32_t> equal_file_;  // by mapping
+  uint32_t kernel_image_ = 0;         // the mapping, as equal_file_ has it
   std::vector<bool> nameless_;        // by location: it has no place of its own
   std::map<std::tuple<uint32_t, uint64_t, uint8_t>, uint32_t> taken_;
   std::map<uint32_t, Extent> extents_;     // by mapping

@@ -33,7 +33,8 @@ class CodeLayout {
 
   // A stack is a chain of addresses. That of the innermost; `stack` is not the empty one.
   struct Place {
-    uint64_t address = 0;
+    uint64_t address = 0;         // to be read as where execution was
+    uint64_t return_address = 0;  // to be read as where a call returns to
     bool kernel = false;
     uint32_t range = kNoRange;  // in ranges()
   };
@@ -52,7 +53,16 @@ class CodeLayout {
 
   // How a location will be read: as the place of an instruction, as a return address, or both.
   enum Use : uint8_t { kAsInstruction = 1, kAsReturn = 2 };
-  using Location = std::vector<model::FrameId>;  // a function, then those inlined into it, outer before inner
+  // A function, or one that is inlined at the same place into the one of another location: a run of inlined functions
+  // is a chain, so that its memory grows as it does.
+  struct Location {
+    model::FrameId frame;
+    model::FrameId holder;      // the outermost, which has the place
+    uint32_t outer = kNoOuter;  // location
+    uint32_t depth = 1;         // how many functions there are at the place
+    uint32_t names = 0;         // the same in locations that are read alike
+  };
+  static constexpr uint32_t kNoOuter = UINT32_MAX;
 
   const model::Profile& profile_;
   std::vector<Range> ranges_;

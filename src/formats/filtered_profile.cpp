@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <vector>
 
+#include "stream/converted_facts.h"
+
 namespace tephra::formats {
 namespace {
 
@@ -64,6 +66,7 @@ base::Result<Profile> filtered(Profile profile, const SampleFilter& filter) {
     if (takes_row(profile, filter, row)) rows.push_back(row);
   }
   if (rows.size() == profile.samples.size()) return profile;
+  const uint64_t all = model::totals(profile).count;
   model::Samples& samples = profile.samples;
   keep(rows, samples.stack);
   keep(rows, samples.event);
@@ -74,6 +77,7 @@ base::Result<Profile> filtered(Profile profile, const SampleFilter& filter) {
   keep(rows, samples.cpu);
   keep(rows, samples.labels);
   keep(rows, samples.walk_end);
+  profile.quality = stream::share_of(profile.quality, {model::totals(profile).count, all});
   return profile;
 }
 

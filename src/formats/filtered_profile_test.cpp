@@ -48,6 +48,17 @@ TEST(FilteredProfile, EveryFilterTakesItsOwn) {
   EXPECT_EQ(taken({.pids = {3}}), 0u);
 }
 
+TEST(FilteredProfile, APartHasItsShareOfWhatWasMissing) {
+  model::Profile whole = profile(true);
+  whole.quality[model::Reason::file_unproven] = 100;
+  whole.quality[model::Reason::file_truncated] = 1;
+  EXPECT_EQ(filtered(whole, {})->quality, whole.quality);
+  const auto part = filtered(whole, {.cpus = {3}});
+  ASSERT_TRUE(part.ok());
+  EXPECT_EQ(part->quality[model::Reason::file_unproven], 25u);
+  EXPECT_EQ(part->quality[model::Reason::file_truncated], 1u);
+}
+
 TEST(FilteredProfile, WhatTheProfileDoesNotSayCannotBeAskedFor) {
   EXPECT_FALSE(filtered(profile(false), {.cpus = {0}}).ok());
   EXPECT_FALSE(filtered(profile(false), {.begin_time = 1}).ok());

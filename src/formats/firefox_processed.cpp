@@ -179,6 +179,8 @@ class Reader {
     if (shared["stackTable"].is_object()) {
       tables.emplace(profile_, shared, shared_strings_, source_names_, libraries_, kernel_categories_);
     }
+    base::JsonCursor selected(root_["meta"]["initialSelectedThreads"]);
+    selected_ = selected.next().integer(-1);
     for (const Json thread : root_["threads"].elements()) {
       if (tables) {
         read_samples(thread, *tables);
@@ -240,7 +242,13 @@ class Reader {
       counts = origin->counts;
     }
     row.event = weights.event;
+    if (selected_-- == 0) show_first(row.event);
     add_rows(samples, counts, weights, tables, row);
+  }
+
+  void show_first(model::EventId event) {
+    const model::Profile& so_far = profile_.assembler().so_far();
+    profile_.assembler().facts().default_event = so_far.text(so_far.events[event].name);
   }
 
   // Rows that differ from `row` in what the columns tell.
@@ -274,6 +282,7 @@ class Reader {
   // The format cannot say that times are made up; we do.
   const bool times_known_ = root_[kOriginMember]["times"].truth(true);
   FirefoxProfile profile_;
+  int64_t selected_ = -1;  // how many threads come before the one that is shown first
   std::vector<bool> kernel_categories_;
   std::vector<FirefoxProfile::Library> libraries_;
   std::vector<Json> shared_strings_;

@@ -10,6 +10,7 @@
 
 #include "base/json_writer.h"
 #include "formats/sample_groups.h"
+#include "model/shown_event.h"
 
 namespace tephra::formats {
 namespace {
@@ -233,13 +234,18 @@ class Writer {
       json.key("subcategories").begin_array().value("Other").end_array().end_object();
     }
     json.end_array();
-    if (const auto largest = std::max_element(
-            groups_.begin(), groups_.end(), [](const auto& a, const auto& b) { return a.rows.size() < b.rows.size(); });
-        largest != groups_.end()) {
-      json.key("initialSelectedThreads").begin_array().value(largest - groups_.begin()).end_array();
-    }
+    if (!groups_.empty()) json.key("initialSelectedThreads").begin_array().value(first_shown()).end_array();
     write_comments(json);
     json.end_object();
+  }
+
+  // The largest of the event that is shown first.
+  size_t first_shown() const {
+    const auto event = model::shown_event(profile_);
+    const auto size = [&](const SampleGroup& group) { return group.event == event ? group.rows.size() : 0; };
+    const auto largest = std::max_element(groups_.begin(), groups_.end(),
+                                          [&](const auto& a, const auto& b) { return size(a) < size(b); });
+    return static_cast<size_t>(largest - groups_.begin());
   }
 
   // Shown among the facts of the profile.

@@ -100,7 +100,7 @@ class LayoutNames {
   void add(uint32_t location) {
     const CodeLayout::Place& place = layout_.places_[location];
     if (place.range == CodeLayout::kNoRange) {
-      return add(location, place.kernel ? kernel_image_ : model::Mapping{}, place.address);
+      return add(location, place.kernel ? kernel_image_ : model::Mapping{}, place.address, place.return_address);
     }
     const CodeLayout::Range& range = layout_.ranges_[place.range];
     if (!is_of_process(range)) return add_in(location, range, place, 0);
@@ -109,17 +109,18 @@ class LayoutNames {
 
   void add_in(uint32_t location, const CodeLayout::Range& range, const CodeLayout::Place& place, int32_t pid) {
     const model::Mapping read = as_read(range, pid);
-    add(location, read, address_as_read(read, range, place.address));
+    add(location, read, address_as_read(read, range, place.address),
+        address_as_read(read, range, place.return_address));
   }
 
-  void add(uint32_t location, const model::Mapping& read, uint64_t address) {
+  void add(uint32_t location, const model::Mapping& read, uint64_t address, uint64_t return_address) {
     const auto [module, fresh] = modules_.try_emplace(read, static_cast<uint32_t>(names_.modules.size()));
     if (fresh) names_.modules.push_back({.mapping = read});
     if (layout_.uses_[location] & CodeLayout::kAsInstruction) {
       entries_.push_back({module->second, address, AddressKind::kInstruction, location});
     }
     if (layout_.uses_[location] & CodeLayout::kAsReturn) {
-      entries_.push_back({module->second, address, AddressKind::kReturn, location});
+      entries_.push_back({module->second, return_address, AddressKind::kReturn, location});
     }
   }
 
@@ -130,19 +131,27 @@ class LayoutNames {
     const bool known =
         module.row_count > 0 && names_.rows.back().address == row.address && names_.rows.back().kind == row.kind;
     if (known) return;  // another frame of the same names
-    const auto& frames = layout_.locations_[entry.location];
-    row.named = profile_.functions[profile_.frames[frames.front()].function].named;
-    row.symbol_offset = profile_.frames[frames.front()].symbol_offset;
+    const CodeLayout::Location& location = layout_.locations_[entry.location];
+    const model::Frame& holder = profile_.frames[location.holder];
+    row.named = profile_.functions[holder.function].named;
+    row.symbol_offset = symbol_offset_as(holder, entry.kind);
     row.first_level = static_cast<uint32_t>(names_.levels.size());
-    row.level_count = static_cast<uint32_t>(frames.size());
-    for (const model::FrameId id : frames) {
-      const model::Frame& frame = profile_.frames[id];
+    row.level_count = location.depth;
+    names_.levels.resize(names_.levels.size() + location.depth);
+    for (uint32_t at = entry.location; at != CodeLayout::kNoOuter; at = layout_.locations_[at].outer) {
+      const model::Frame& frame = profile_.frames[layout_.locations_[at].frame];
       row.facts |= frame.facts;
-      names_.levels.push_back(level_of(frame, module.mapping.kind));
+      names_.levels[row.first_level + layout_.locations_[at].depth - 1] = level_of(frame, module.mapping.kind);
       module.has_lines = module.has_lines || frame.line != 0;
     }
     names_.rows.push_back(row);
     ++module.row_count;
+  }
+
+  // That of an address which is read as one of `kind`; see CodeLayout::Place.
+  static uint32_t symbol_offset_as(const model::Frame& frame, AddressKind kind) {
+    if (frame.symbol_offset == 0 || frame.kind == kind) return frame.symbol_offset;
+    return kind == AddressKind::kReturn ? frame.symbol_offset + 1 : frame.symbol_offset - 1;
   }
 
   EmbeddedNames::Level level_of(const model::Frame& frame, CodeKind kind) {

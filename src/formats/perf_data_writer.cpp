@@ -334,9 +334,10 @@ class Writer {
         return;
       }
       const CodeLayout::Place& place = layout_.place(stack);
-      if (chain_.empty() || place.kernel != kernel) chain_.push_back(place.kernel ? kKernelMarker : kUserMarker);
+      const bool first = chain_.empty() || place.kernel != kernel;
+      if (first) chain_.push_back(place.kernel ? kKernelMarker : kUserMarker);
       kernel = place.kernel;
-      chain_.push_back(place.address);
+      chain_.push_back(first ? place.address : place.return_address);
     }
   }
 

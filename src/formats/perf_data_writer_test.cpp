@@ -280,6 +280,149 @@ TEST(PerfDataWriter, StacksThatNoRecordHoldsAreCutAndCounted) {
   EXPECT_EQ(again.quality[Reason::depth_limit], 4u);
 }
 
+// Numbers that were made up for tasks, and those of tasks without a name, do not become names.
+TEST_F(Everything, TasksWithoutNumbersOrNames) {
+  const auto event = assembler.event({assembler.string("cycles"), assembler.string("events")});
+  const auto stack = push({}, {.mapping = mapping(CodeKind::kImported, ""), .function = function("main")});
+  const model::StringId none;
+  for (const model::Thread& thread :
+       {model::Thread{-1, -1, none}, model::Thread{5, -1, none}, model::Thread{-1, 6, none}, model::Thread{7, 8, none},
+        model::Thread{-1, -1, assembler.string("named")}}) {
+    assembler.sample({.stack = stack, .event = event, .thread = assembler.thread(thread), .value = 5});
+  }
+  const Profile profile = std::move(assembler).finish();
+  EXPECT_EQ(rows(converted(profile)), rows(profile));
+}
+
+TEST_F(Everything, OfManyCommentsTheVerdictIsKept) {
+  const auto event = assembler.event({assembler.string("cycles"), assembler.string("events")});
+  assembler.sample({.event = event, .thread = assembler.thread({1, 1, assembler.string("prog"), false}), .value = 5});
+  for (int i = 0; i < 150; ++i) assembler.facts().comments.push_back(fmt::format("comment {}", i));
+  assembler.facts().comments.emplace_back("verdict: good.");
+  const auto comments = converted(std::move(assembler).finish()).facts.comments;
+  ASSERT_EQ(comments.size(), 100u);
+  EXPECT_EQ(comments[98], "comment 98");
+  EXPECT_EQ(comments[99], "verdict: good.");
+}
+
+// Memory has one kernel. What is of that of another boot has its names, and not the names at its addresses in this one.
+TEST_F(Everything, KernelsOfTwoBoots) {
+  const auto other = mapping(CodeKind::kKernel, "[kernel.kallsyms]", 0xffffffff81000000);
+  const auto kernel = mapping(CodeKind::kKernel, "[kernel.kallsyms]", 0xffffffff9a000000);
+  const auto event = assembler.event({assembler.string("cycles"), assembler.string("events")});
+  const auto thread = assembler.thread({10, 10, assembler.string("prog"), false});
+  const auto in_kernel = [&](model::MappingId mapping, uint64_t address, std::string_view name) {
+    const auto stack = push({}, {.mapping = mapping, .address = address, .function = function(name, name)});
+    assembler.sample({.stack = stack, .event = event, .thread = thread, .value = 5});
+  };
+  in_kernel(other, 0xffffffff9a000100, "do_before");  // also an address of the other one
+  in_kernel(other, 0xffffffff81000500, "[unknown] nothing");
+  in_kernel(kernel, 0xffffffff9a000100, "do_now");
+  in_kernel(kernel, 0xffffffff9a000200, "do_this");
+  in_kernel(kernel, 0xffffffff9a000300, "do_that");
+  const Profile profile = std::move(assembler).finish();
+  const Profile again = converted(profile);
+  ASSERT_EQ(again.samples.size(), 5u);
+  for (size_t row = 0; row < again.samples.size(); ++row) {
+    const model::FrameId before = profile.stacks[profile.samples.stack[row]].frame;
+    const model::FrameId after = again.stacks[again.samples.stack[row]].frame;
+    EXPECT_EQ(again.function_name(after), profile.function_name(before));
+    EXPECT_EQ(again.code_kind(after), row < 2 ? CodeKind::kKernelCode : CodeKind::kKernel);
+    if (row < 2) continue;
+    EXPECT_EQ(again.frames[after].address, profile.frames[before].address);
+  }
+}
+
+// What was missing from the whole is not all missing from a part of it.
+TEST_F(Everything, APartHasItsShareOfWhatWasMissing) {
+  const auto event = assembler.event({assembler.string("cycles"), assembler.string("events")});
+  const auto names = mapping(CodeKind::kImported, "");
+  for (const int32_t pid : {10, 20}) {
+    assembler.sample({.stack = push({}, {.mapping = names, .function = function("main")}),
+                      .event = event,
+                      .thread = assembler.thread({pid, pid, assembler.string("prog"), false}),
+                      .count = pid == 10 ? 25u : 75u,
+                      .value = 5});
+  }
+  assembler.quality()[Reason::file_unproven] = 100;
+  assembler.quality()[Reason::file_truncated] = 1;
+  assembler.quality().own = 10;
+  const Profile profile = std::move(assembler).finish();
+  const auto file = write_perf_data(profile);
+  ASSERT_TRUE(file.ok());
+  const auto recording = kPerfData.open(base::as_bytes(*file));
+  ASSERT_TRUE(recording.ok());
+  EXPECT_EQ(stream::build_profile(*recording, {}).quality, profile.quality);
+  stream::BuildOptions options;
+  options.filter.pids = {10};
+  const Profile part = stream::build_profile(*recording, options);
+  EXPECT_EQ(model::totals(part).count, 25u);
+  EXPECT_EQ(part.quality[Reason::file_unproven], 25u);
+  EXPECT_EQ(part.quality[Reason::file_truncated], 1u);
+  EXPECT_EQ(part.quality.own, 3u);
+}
+
+// Where each sample's frames were executing or calling, the leaf first: what symbols are looked up at.
+std::vector<std::vector<uint64_t>> code_addresses(const Profile& profile) {
+  std::vector<std::vector<uint64_t>> rows;
+  for (model::StackId stack : profile.samples.stack) {
+    auto& row = rows.emplace_back();
+    for (; stack; stack = profile.stacks[stack].parent) {
+      const model::Frame& frame = profile.frames[profile.stacks[stack].frame];
+      row.push_back(frame.address - (frame.kind == model::AddressKind::kReturn ? 1 : 0));
+    }
+  }
+  return rows;
+}
+
+// Heap profiles end in a call, and pprof's callers are calls, not what they return to. A chain of addresses says
+// neither.
+TEST_F(Everything, CallsStayWhereTheyAre) {
+  const auto file = mapping(CodeKind::kFile, "/usr/bin/prog");
+  const auto jit = mapping(CodeKind::kJit, "LFoo;::bar", 0x7f0000001000, 10);
+  const auto kernel = mapping(CodeKind::kKernel, "[kernel.kallsyms]", 0xffffffff81000000);
+  const auto event = assembler.event({assembler.string("inuse_space"), assembler.string("bytes")});
+  const auto thread = assembler.thread({10, 10, assembler.string("prog"), false});
+  const model::Frame call{.mapping = file, .address = 0xfff, .function = function("main", "main"), .symbol_offset = 9};
+  const model::Frame returned{
+      .mapping = file, .kind = kReturn, .address = 0x2000, .function = function("alloc", "alloc"), .symbol_offset = 16};
+  const auto caller = push({}, call);
+  const auto both = push(caller, returned);  // a caller and a leaf
+  const auto generated = push(both, {.mapping = jit, .address = 0x7f0000001000, .function = function("LFoo;::bar")});
+  const auto nowhere = push(generated, {.address = 0x55, .function = function("[unknown] 0x55", "", false)});
+  const auto in_kernel =
+      push(nowhere,
+           {.mapping = kernel, .kind = kReturn, .address = 0xffffffff81000100, .function = function("sys_x", "sys_x")});
+  for (const auto stack : {caller, both, generated, in_kernel}) {
+    assembler.sample({.stack = stack, .event = event, .thread = thread, .value = 5});
+  }
+  const Profile profile = std::move(assembler).finish();
+  const Profile again = converted(profile);
+  EXPECT_EQ(rows(again), rows(profile));
+  EXPECT_EQ(code_addresses(again), code_addresses(profile));
+  const model::Frame& leaf = again.frames[again.stacks[again.samples.stack[1]].frame];
+  EXPECT_EQ(leaf.kind, model::AddressKind::kInstruction);
+  EXPECT_EQ(leaf.symbol_offset, 15u);
+  EXPECT_EQ(code_addresses(converted(again)), code_addresses(profile));
+}
+
+// A run of inlined functions takes memory as it is long, not as its square: of this one that would be 20 GB.
+TEST_F(Everything, ALongRunOfInlinedFunctions) {
+  constexpr uint32_t kLines = 100'000;
+  const auto file = mapping(CodeKind::kFile, "/usr/bin/prog");
+  const model::FunctionId inlined = function("inlined", "inlined");
+  model::StackId stack = push({}, {.mapping = file, .address = 0x1000, .function = function("main", "main")});
+  for (uint32_t line = 1; line <= kLines; ++line) {
+    stack = push(stack, {.mapping = file, .inlined = true, .address = 0x1000, .function = inlined, .line = line});
+  }
+  assembler.sample({.stack = stack,
+                    .event = assembler.event({assembler.string("cycles"), assembler.string("events")}),
+                    .thread = assembler.thread({1, 1, assembler.string("prog"), false}),
+                    .value = 5});
+  const Profile profile = std::move(assembler).finish();
+  EXPECT_EQ(rows(converted(profile)), rows(profile));
+}
+
 TEST(PerfDataWriter, AProfileWithoutEventsIsRefused) { EXPECT_FALSE(write_perf_data(Profile{}).ok()); }
 
 }  // namespace

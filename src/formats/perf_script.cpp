@@ -158,18 +158,18 @@ class Lane {
   uint32_t last_event_ = 0;
 };
 
-// What the comments above the samples tell of the recording: "# hostname : box".
+// What the comments above the samples tell of the recording.
 void read_facts(std::string_view text, model::RecordingFacts& facts) {
   while (text.starts_with('#')) {
     std::string_view line = take_line(text);
-    const size_t colon = line.find(" : ");
-    if (colon == std::string_view::npos || colon < 2) continue;
-    const std::string_view value = line.substr(colon + 3);
-    const std::string_view name = line.substr(2, colon - 2);
+    const auto fact = parse_script_fact(line);
+    if (!fact) continue;
+    const auto [name, value] = *fact;
     if (name == "hostname") facts.host = value;
     if (name == "os release") facts.os_release = value;
     if (name == "arch") facts.arch = value;
     if (name == "cmdline") facts.command_line = value;
+    if (name == kScriptDefaultEvent) facts.default_event = value;
   }
 }
 
@@ -230,6 +230,7 @@ class Joiner {
     facts.format = "perf-script";
     facts.engine = model::kEngineImported;
     read_facts(text, facts);
+    facts.comments = script_verdicts(text);
     const auto& times = assembler_.so_far().samples.time;
     if (!times.empty()) {
       const auto [first, last] = std::minmax_element(times.begin(), times.end());

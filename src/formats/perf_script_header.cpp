@@ -3,6 +3,7 @@
 #include <limits>
 
 #include "base/number.h"
+#include "formats/plain_text.h"
 #include "formats/script_lines.h"
 
 namespace tephra::formats {
@@ -140,6 +141,21 @@ std::optional<ScriptHeader> parse_script_header(std::string_view line) {
   parse_event(line.substr(after), header);
   if (header.event.empty()) return std::nullopt;
   return header;
+}
+
+std::optional<ScriptFact> parse_script_fact(std::string_view line) {
+  const size_t colon = line.find(" : ");
+  if (!line.starts_with('#') || colon == std::string_view::npos || colon < 2) return std::nullopt;
+  return ScriptFact{line.substr(2, colon - 2), line.substr(colon + 3)};
+}
+
+std::vector<std::string> script_verdicts(std::string_view text) {
+  std::vector<std::string> verdicts;
+  while (text.starts_with('#')) {
+    const std::string_view line = take_line(text);
+    if (line.starts_with("# verdict: ")) verdicts.emplace_back(line.substr(2));
+  }
+  return verdicts;
 }
 
 }  // namespace tephra::formats

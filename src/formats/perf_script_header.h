@@ -2,7 +2,9 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <string_view>
+#include <vector>
 
 namespace tephra::formats {
 
@@ -21,5 +23,19 @@ struct ScriptHeader {
 
 // Lines that begin with spaces have to tell a time or a CPU: else they are frames, as all are that begin with a tab.
 std::optional<ScriptHeader> parse_script_header(std::string_view line);
+
+// What comments above the samples call the event to look at first, where it is not that of the first sample:
+// "# default event : cycles". Perf's readers pass over it.
+inline constexpr std::string_view kScriptDefaultEvent = "default event";
+
+// A comment that tells something: "# hostname : box".
+struct ScriptFact {
+  std::string_view name;
+  std::string_view value;
+};
+std::optional<ScriptFact> parse_script_fact(std::string_view line);
+
+// What the comments above the samples say of how far they can be trusted: "# verdict: fair. …", without the mark.
+std::vector<std::string> script_verdicts(std::string_view text);
 
 }  // namespace tephra::formats

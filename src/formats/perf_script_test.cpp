@@ -247,5 +247,14 @@ TEST(ScriptModules, KindsByTheirNames) {
   EXPECT_EQ(kind("/tmp/perf-x.map"), CodeKind::kFile);
 }
 
+TEST(PerfScript, VerdictsAreReadBack) {
+  const std::string text =
+      "# hostname : box\n# verdict: fair. 1 samples : all.\nprog 1 1.0: 1 cycles: \n\t 10 f (x)\n\n";
+  const auto profile = kPerfScript.read(base::as_bytes(text));
+  ASSERT_TRUE(profile.ok());
+  EXPECT_EQ(profile->facts.host, "box");
+  EXPECT_EQ(profile->facts.comments, std::vector<std::string>{"verdict: fair. 1 samples : all."});
+}
+
 }  // namespace
 }  // namespace tephra::formats

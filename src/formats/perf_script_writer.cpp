@@ -9,6 +9,7 @@
 #include "formats/perf_script_header.h"
 #include "formats/script_lines.h"
 #include "formats/script_modules.h"
+#include "model/shown_event.h"
 
 namespace tephra::formats {
 namespace {
@@ -55,6 +56,9 @@ class Writer {
 
   std::string write() && {
     for (const std::string& comment : profile_.facts.comments) append("# {}\n", clean(comment));
+    // Readers show what comes first, unless they are told.
+    const auto shown = model::shown_event(profile_);
+    if (shown && *shown != profile_.samples.event[0]) append("# {} : {}\n", kScriptDefaultEvent, event_name(*shown));
     for (size_t row = 0; row < profile_.samples.size(); ++row) write_sample(row);
     return std::move(out_);
   }
@@ -74,12 +78,15 @@ class Writer {
     write_who(outermost ? function_name(profile_.stacks[outermost].frame) : std::string(name), thread);
     if (!samples.cpu.empty() && samples.cpu[row] >= 0) append("[{:03}] ", samples.cpu[row]);
     write_time(samples.time.empty() ? 0 : samples.time[row]);
-    const model::Event& event = profile_.events[samples.event[row]];
-    append("{:10} {}: \n", samples.value[row], word(profile_.text(event.name), "samples"));
+    append("{:10} {}: \n", samples.value[row], event_name(samples.event[row]));
     for (StackId at = samples.stack[row]; at && at != outermost; at = profile_.stacks[at].parent) {
       out_ += frame_line(profile_.stacks[at].frame);
     }
     out_ += '\n';
+  }
+
+  std::string event_name(model::EventId event) const {
+    return word(profile_.text(profile_.events[event].name), "samples");
   }
 
   StackId outermost_of(StackId stack) const {

@@ -106,7 +106,10 @@ class Reader {
 
   void add_event(const model::Event& event, std::optional<size_t> count, size_t value) {
     const model::EventId id = assembler_.event(event);
-    if (id.value != events_.size()) throw Malformed{fmt::format("two of its types of value are {}", type(value))};
+    if (id.value != events_.size()) {
+      throw Malformed{type(value).empty() ? "two of its types of value have no name"
+                                          : fmt::format("two of its types of value are {}", type(value))};
+    }
     events_.push_back({id, count, value});
   }
 

@@ -339,6 +339,7 @@ TEST(PprofTest, RefusesWhatMakesNoSense) {
   EXPECT_EQ(why_not(made().bytes()), "it says of no value what it is");
   EXPECT_EQ(why_not(made().type(1, 99).bytes()), "there is no text 99");
   EXPECT_EQ(why_not(made().type(1, 2).type(1, 2).bytes()), "two of its types of value are cpu");
+  EXPECT_EQ(why_not(made().type(0, 2).type(0, 2).bytes()), "two of its types of value have no name");
   EXPECT_EQ(why_not(made().type(1, 2).sample({}, {1, 2}).bytes()), "a sample has 2 values, not 1");
   EXPECT_EQ(why_not(made().type(1, 2).sample({7}, {1}).bytes()), "there is no location 7");
   EXPECT_EQ(why_not(made().type(1, 2).location(1, 4, 0).bytes()), "there is no mapping 4");

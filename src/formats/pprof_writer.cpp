@@ -12,6 +12,7 @@
 #include "base/gzip.h"
 #include "base/hash.h"
 #include "formats/pprof_fields.h"
+#include "model/shown_event.h"
 
 namespace tephra::formats {
 namespace {
@@ -99,7 +100,7 @@ class Writer {
     Builder<ValueTypeField> builder(message_, field);
     builder.add_int64(ValueTypeField::kType, texts_.number(type));
     builder.add_int64(ValueTypeField::kUnit, texts_.number(unit_name));
-    if (field == ProfileField::kSampleType) last_type_ = type;
+    if (field == ProfileField::kSampleType) written_types_.push_back(type);
   }
 
   // What the samples of an event are known to hold.
@@ -407,9 +408,18 @@ class Writer {
       message_.add_int64(ProfileField::kComment, texts_.number(comment));
     }
     // The last one is shown unless another is named.
-    if (!facts.default_event.empty() && facts.default_event != last_type_) {
-      message_.add_int64(ProfileField::kDefaultType, texts_.number(facts.default_event));
+    const std::string_view shown = shown_type();
+    if (!shown.empty() && shown != written_types_.back()) {
+      message_.add_int64(ProfileField::kDefaultType, texts_.number(shown));
     }
+  }
+
+  // The type to look at first; empty where there is none.
+  std::string_view shown_type() const {
+    const auto named = std::find(written_types_.begin(), written_types_.end(), profile_.facts.default_event);
+    if (named != written_types_.end()) return *named;
+    const auto event = model::shown_event(profile_);
+    return event ? profile_.text(profile_.events[*event].name) : std::string_view();
   }
 
   struct HashOfLocation {
@@ -427,7 +437,7 @@ class Writer {
   std::deque<std::string> own_texts_;
   int types_ = 0;
   bool overflows_ = false;
-  std::string_view last_type_;
+  std::vector<std::string_view> written_types_;
   std::vector<Places> places_;  // by event
   std::vector<Location> locations_;
   std::vector<uint64_t> single_ids_;  // of locations of one frame, by frame; 0 where there is none yet

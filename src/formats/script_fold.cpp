@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/parallel.h"
+#include "formats/perf_script_header.h"
 #include "formats/plain_text.h"
 #include "formats/script_blocks.h"
 #include "model/profile_assembler.h"
@@ -334,7 +335,12 @@ class Lane {
 std::string first_event(std::string_view text) {
   while (!text.empty()) {
     const std::string_view line = take_line(text);
-    if (line.empty() || is_space(line[0]) || line[0] == '#') continue;
+    if (line.empty() || is_space(line[0])) continue;
+    if (line[0] == '#') {
+      const auto fact = parse_script_fact(line);
+      if (fact && fact->name == kScriptDefaultEvent) return std::string(fact->value);
+      continue;
+    }
     const auto parsed = parse_event_line(line);
     if (parsed && parsed->event) return std::string(*parsed->event);
   }
@@ -369,6 +375,7 @@ std::string_view unfinished(std::string_view text) {
 FoldedScript fold_script(std::string_view text, const ScriptFoldOptions& options,
                          const std::function<void(std::string_view)>& done_with) {
   FoldedScript result;
+  result.verdicts = script_verdicts(text);
   if (options.names.rules == NameRules::kFlameGraph) {
     const std::string_view last = unfinished(text);
     result.cut = !last.empty();
@@ -420,6 +427,7 @@ model::Profile summary_of(const FoldedScript& folded) {
   }
   assembler.quality()[model::Reason::malformed_records] = folded.unrecognised;
   assembler.quality()[model::Reason::file_truncated] = folded.cut;
+  assembler.facts().comments = folded.verdicts;
   assembler.facts().format = "perf-script";
   assembler.facts().engine = model::kEngineImported;
   return std::move(assembler).finish();

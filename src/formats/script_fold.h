@@ -6,6 +6,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "formats/script_names.h"
 #include "model/profile.h"
@@ -27,10 +28,11 @@ struct ScriptFoldOptions {
 struct FoldedScript {
   std::string text;
   uint64_t samples = 0;
-  uint64_t unrecognised = 0;  // lines
-  std::string event;          // whose samples these are; empty: the lines name none
-  bool other_events = false;  // there were samples of other events
-  bool cut = false;           // the text ends within a sample, which is left out
+  uint64_t unrecognised = 0;          // lines
+  std::string event;                  // whose samples these are; empty: the lines name none
+  bool other_events = false;          // there were samples of other events
+  std::vector<std::string> verdicts;  // what the text says of itself, see script_verdicts()
+  bool cut = false;                   // the text ends within a sample, which is left out
   // Samples by the number of frames their stacks have: those with a name, and those without.
   std::map<std::pair<uint32_t, uint32_t>, uint64_t> stacks;
 

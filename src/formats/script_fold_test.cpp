@@ -151,5 +151,12 @@ TEST(ScriptFold, TheSummaryStandsForAllSamples) {
   EXPECT_EQ(named, 2);
 }
 
+TEST(ScriptFold, KeepsWhatTheTextSaysOfItself) {
+  const std::string text =
+      "# verdict: poor. 1 samples, 0 % of stacks whole.\n# hostname : box\nprog 1 1.0: 1 cycles: \n\t 10 f (x)\n\n";
+  const std::vector<std::string> verdicts{"verdict: poor. 1 samples, 0 % of stacks whole."};
+  EXPECT_EQ(summary_of(fold_script(text, {})).facts.comments, verdicts);
+}
+
 }  // namespace
 }  // namespace tephra::formats

@@ -51,8 +51,12 @@ class Reader {
     if (!file_["profiles"].is_array()) throw MalformedJson{"it has no list of profiles"};
     times_known_ = true;
     for (const Json profile : file_["profiles"].elements()) times_known_ = times_known_ && unit_of(profile).is_time();
-    for (const Json profile : file_["profiles"].elements()) add_profile(profile);
     model::RecordingFacts& facts = assembler_.facts();
+    int64_t left = file_["activeProfileIndex"].integer(-1);
+    for (const Json profile : file_["profiles"].elements()) {
+      const model::EventId event = add_profile(profile);
+      if (left-- == 0) facts.default_event = assembler_.so_far().text(assembler_.so_far().events[event].name);
+    }
     facts.format = "speedscope";
     facts.engine = model::kEngineImported;
     read_comments(file_[kOriginMember], facts);
@@ -93,7 +97,8 @@ class Reader {
     throw MalformedJson{fmt::format("there is no unit '{}'", name)};
   }
 
-  void add_profile(const Json& profile) {
+  // What it counts.
+  model::EventId add_profile(const Json& profile) {
     Current current;
     current.name = profile["name"].text();
     current.unit = &unit_of(profile);
@@ -130,6 +135,7 @@ class Reader {
       model::RecordingFacts& facts = assembler_.facts();
       facts.duration_ns = std::max(facts.duration_ns, static_cast<int64_t>((end - begin) * current.ticks));
     }
+    return current.event;
   }
 
   // A number of the file as one of ours.

@@ -8,6 +8,7 @@
 
 #include "base/json_writer.h"
 #include "formats/sample_groups.h"
+#include "model/shown_event.h"
 
 namespace tephra::formats {
 namespace {
@@ -55,16 +56,10 @@ class Writer {
 
   // The largest of the event that is shown first.
   size_t first_shown() const {
-    const auto is_default = [&](const SampleGroup& group) {
-      return profile_.text(profile_.events[group.event].name) == profile_.facts.default_event;
-    };
-    const bool named = std::any_of(groups_.begin(), groups_.end(), is_default);
-    const model::EventId event = std::min_element(groups_.begin(), groups_.end(), [](const auto& a, const auto& b) {
-                                   return a.event < b.event;
-                                 })->event;
+    const auto event = model::shown_event(profile_);
     size_t best = groups_.size();
     for (size_t i = 0; i < groups_.size(); ++i) {
-      if (named ? !is_default(groups_[i]) : groups_[i].event != event) continue;
+      if (groups_[i].event != event) continue;
       if (best == groups_.size() || groups_[i].sum > groups_[best].sum) best = i;
     }
     return best;

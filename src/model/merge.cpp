@@ -155,6 +155,22 @@ void keep_if_same(Value& fact, const Value& other) {
   if (!(fact == other)) fact = Value{};
 }
 
+bool has_times(const RecordingFacts& facts) { return facts.last_time != 0; }
+
+// As long as the samples are apart, unless the profile says it.
+int64_t duration_of(const RecordingFacts& facts) {
+  if (facts.duration_ns != 0 || !has_times(facts)) return facts.duration_ns;
+  const uint64_t apart = facts.last_time - std::min(facts.first_time, facts.last_time);
+  return static_cast<int64_t>(std::min<uint64_t>(apart, INT64_MAX));
+}
+
+// As pprof does: what was watched, whether at the same time or not.
+int64_t sum_of_durations(const RecordingFacts& facts, const RecordingFacts& other) {
+  int64_t sum = 0;
+  const bool overflows = __builtin_add_overflow(duration_of(facts), duration_of(other), &sum);
+  return overflows ? INT64_MAX : sum;
+}
+
 // Facts on which profiles agree; the time that they cover together.
 RecordingFacts common_facts(RecordingFacts facts, const RecordingFacts& other) {
   // Of stacks that were imported nothing says whether they are whole, so neither of what they are joined with.
@@ -167,13 +183,14 @@ RecordingFacts common_facts(RecordingFacts facts, const RecordingFacts& other) {
   }
   if (imported) facts.engine = kEngineImported;
   keep_if_same(facts.period, other.period);
-  facts.first_time = std::min(facts.first_time, other.first_time);
-  facts.last_time = std::max(facts.last_time, other.last_time);
+  facts.duration_ns = sum_of_durations(facts, other);
+  if (has_times(other)) {
+    facts.first_time = has_times(facts) ? std::min(facts.first_time, other.first_time) : other.first_time;
+    facts.last_time = std::max(facts.last_time, other.last_time);
+  }
   const bool both_started = facts.started_unix_ns != 0 && other.started_unix_ns != 0;
   facts.started_unix_ns = both_started ? std::min(facts.started_unix_ns, other.started_unix_ns)
                                        : facts.started_unix_ns + other.started_unix_ns;
-  // As pprof does: what was watched, whether at the same time or not.
-  facts.duration_ns += other.duration_ns;
   for (const std::string& comment : other.comments) {
     if (std::find(facts.comments.begin(), facts.comments.end(), comment) == facts.comments.end()) {
       facts.comments.push_back(comment);

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <map>
 #include <random>
 #include <string>
@@ -178,6 +179,35 @@ TEST(Merge, BuildsStayApart) {
 TEST(Merge, PartsOfAFileStayApart) {
   const Profile runs[] = {run_at(0x55550000, "aa11"), run_at(0x66660000, "aa11", 1, 0x5000)};
   EXPECT_EQ(merge(runs).mappings.size(), 3u);
+}
+
+// What nothing is known of is not at the beginning of time, and has no length.
+TEST(Merge, TimesAreThoseOfWhoHasThem) {
+  const auto facts = [](uint64_t first, uint64_t last, int64_t duration) {
+    Profile profile = random_profile(1, false);
+    profile.facts.first_time = first;
+    profile.facts.last_time = last;
+    profile.facts.duration_ns = duration;
+    return profile;
+  };
+  const Profile unknown = facts(0, 0, 0);
+  const Profile early = facts(100, 150, 0);
+  const Profile late = facts(400, 500, 0);
+  const Profile told = facts(0, 0, 1000);
+  const auto merged = [](const std::vector<Profile>& profiles) {
+    const RecordingFacts joined = merge(profiles).facts;
+    return std::array<int64_t, 3>{static_cast<int64_t>(joined.first_time), static_cast<int64_t>(joined.last_time),
+                                  joined.duration_ns};
+  };
+  using Times = std::array<int64_t, 3>;
+  EXPECT_EQ(merged({unknown, early}), (Times{100, 150, 50}));
+  EXPECT_EQ(merged({early, unknown}), (Times{100, 150, 50}));
+  EXPECT_EQ(merged({late, early, unknown}), (Times{100, 500, 150}));
+  EXPECT_EQ(merged({told, late}), (Times{400, 500, 1100}));
+  EXPECT_EQ(merged({unknown, unknown}), (Times{0, 0, 0}));
+  // From zero on, where times are those since the beginning.
+  EXPECT_EQ(merged({facts(0, 70, 0), early}), (Times{0, 150, 120}));
+  EXPECT_EQ(merged({facts(0, 0, INT64_MAX), told}), (Times{0, 0, INT64_MAX}));
 }
 
 }  // namespace

@@ -71,6 +71,12 @@ void read_period(const RecorderFacts& facts, model::SamplingPeriod& period) {
   std::from_chars(rest.data(), rest.data() + rest.size(), period.value);
 }
 
+// Of too many, the first ones and the last, which is the verdict.
+void tell_comments(const std::vector<std::string>& comments, RecorderFacts& facts) {
+  const size_t told = std::min(comments.size(), kMostComments);
+  for (size_t i = 0; i < told; ++i) facts.others[comment_key(i)] = i + 1 == told ? comments.back() : comments[i];
+}
+
 void tell_events(const model::Profile& profile, const std::vector<std::string_view>& units, RecorderFacts& facts) {
   model::for_each_id(profile.events, [&](model::EventId id) {
     const model::Event& event = profile.events[id];
@@ -81,7 +87,20 @@ void tell_events(const model::Profile& profile, const std::vector<std::string_vi
   });
 }
 
+// What a part of the samples has of `count`; what is there at all is not nothing.
+uint64_t share_of(uint64_t count, const TakenSamples& samples) {
+  if (samples.taken >= samples.all) return count;
+  const auto product = static_cast<unsigned __int128>(count) * samples.taken;
+  return static_cast<uint64_t>((product + samples.all - 1) / samples.all);
+}
+
 }  // namespace
+
+model::Quality share_of(model::Quality quality, const TakenSamples& samples) {
+  for (const auto& [key, member] : kCounts) quality.*member = share_of(quality.*member, samples);
+  for (uint64_t& count : quality.reasons) count = share_of(count, samples);
+  return quality;
+}
 
 void tell_profile(const model::Profile& profile, const std::vector<std::string_view>& event_units,
                   RecorderFacts& facts) {
@@ -98,8 +117,7 @@ void tell_profile(const model::Profile& profile, const std::vector<std::string_v
   for (size_t i = 0; i < model::kReasonCount; ++i) {
     if (profile.quality.reasons[i] != 0) facts.others[reason_key(i)] = fmt::format("{}", profile.quality.reasons[i]);
   }
-  const auto& comments = profile.facts.comments;
-  for (size_t i = 0; i < std::min(comments.size(), kMostComments); ++i) facts.others[comment_key(i)] = comments[i];
+  tell_comments(profile.facts.comments, facts);
   tell_period(profile.facts.period, facts);
   tell_events(profile, event_units, facts);
   facts.recorder_cpu_seconds = profile.facts.recorder_cpu_seconds;
@@ -123,7 +141,7 @@ void describe_events(const RecorderFacts& facts, std::vector<RecordedEvent>& eve
   }
 }
 
-void add_profile_facts(const RecorderFacts& facts, model::Profile& profile) {
+void add_profile_facts(const RecorderFacts& facts, const TakenSamples& samples, model::Profile& profile) {
   for (const auto& [key, member] : kTexts) {
     if (const std::string* text = find(facts, key)) profile.facts.*member = *text;
   }
@@ -131,7 +149,7 @@ void add_profile_facts(const RecorderFacts& facts, model::Profile& profile) {
   model::Quality told;
   for (const auto& [key, member] : kCounts) read_number(facts, key, told.*member);
   for (size_t i = 0; i < model::kReasonCount; ++i) read_number(facts, reason_key(i), told.reasons[i]);
-  profile.quality += told;
+  profile.quality += share_of(told, samples);
   for (size_t i = 0; i < kMostComments; ++i) {
     if (const std::string* text = find(facts, comment_key(i))) profile.facts.comments.push_back(*text);
   }

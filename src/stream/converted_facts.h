@@ -26,7 +26,15 @@ void tell_profile(const model::Profile& profile, const std::vector<std::string_v
 bool is_converted(const RecorderFacts& facts);
 // What the lines say about events.
 void describe_events(const RecorderFacts& facts, std::vector<RecordedEvent>& events);
-// What they say about the whole: facts, and what was missing from the profile. Adds to `profile`.
-void add_profile_facts(const RecorderFacts& facts, model::Profile& profile);
+// How many of a file's samples are in a profile.
+struct TakenSamples {
+  uint64_t taken = 0;
+  uint64_t all = 0;
+};
+// What that part has of what was missing from the whole; a little, where it was little.
+model::Quality share_of(model::Quality quality, const TakenSamples& samples);
+// What they say about the whole: facts, and what was missing from the profile, of which a part of the samples has its
+// share. Adds to `profile`.
+void add_profile_facts(const RecorderFacts& facts, const TakenSamples& samples, model::Profile& profile);
 
 }  // namespace tephra::stream

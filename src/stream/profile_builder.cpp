@@ -125,6 +125,8 @@ struct ReadCounts {
   uint64_t unknown_event = 0;
   uint64_t idle = 0;
   uint64_t own = 0;
+  uint64_t taken = 0;
+  uint64_t left = 0;  // by the filter
   uint64_t first_time = UINT64_MAX;
   uint64_t last_time = 0;
 
@@ -132,7 +134,9 @@ struct ReadCounts {
   bool note(KeyMaker::Answer answer, const Sample& sample) {
     if (answer == KeyMaker::Answer::kIdle) idle += sample.count;
     if (answer == KeyMaker::Answer::kOwn) own += sample.count;
+    if (answer == KeyMaker::Answer::kLeave) left += sample.count;
     if (answer != KeyMaker::Answer::kTake) return false;
+    taken += sample.count;
     first_time = std::min(first_time, sample.origin.time);
     last_time = std::max(last_time, sample.origin.time);
     return true;
@@ -146,6 +150,8 @@ struct ReadCounts {
     unknown_event += other.unknown_event;
     idle += other.idle;
     own += other.own;
+    taken += other.taken;
+    left += other.left;
     first_time = std::min(first_time, other.first_time);
     last_time = std::max(last_time, other.last_time);
   }
@@ -252,9 +258,11 @@ class RowWriter {
 
  private:
   model::Thread thread_of(const SampleKey& key, bool kernel_thread) {
-    const bool nameless_before = recording_.converted && key.pid >= kFirstMadeUpPid;
     model::StringId comm = key.comm;
-    if (!comm && !nameless_before) comm = assembler_.string(key.pid == 0 ? "swapper" : ":" + std::to_string(key.tid));
+    // What has no name in a file that was written from a profile had none there, and perhaps no number either.
+    if (!comm && !recording_.converted) {
+      comm = assembler_.string(key.pid == 0 ? "swapper" : ":" + std::to_string(key.tid));
+    }
     const auto number = [&](int32_t id) { return recording_.converted && id >= kFirstMadeUpPid ? -1 : id; };
     return {number(key.pid), number(key.tid), comm, kernel_thread};
   }
@@ -482,7 +490,10 @@ model::Profile build_profile(const Recording& recording, const BuildOptions& giv
     assembler.facts().last_time = counts.last_time;
   }
   model::Profile profile = std::move(assembler).finish();
-  if (recording.converted) add_profile_facts(*recording.recorder, profile);
+  if (recording.converted) {
+    const uint64_t all = counts.taken + counts.left + counts.idle + counts.own;
+    add_profile_facts(*recording.recorder, {counts.taken, all}, profile);
+  }
   if (!recording.symbols.empty() && !profile.facts.names) {
     profile.facts.names = std::make_shared<const model::EmbeddedNames>(name_frames(recording.symbols, profile));
   }
