@@ -128,10 +128,10 @@ def failed_tests(outcome):
 
 def try_again(names):
     """Live tests sample a machine that may stall at any moment. What failed is shown above, and said to have been tried
-    again; what fails twice has failed."""
+    again; what fails twice, or is skipped the second time, has failed."""
     tests = unittest.defaultTestLoader.loadTestsFromNames(names)
     outcome = unittest.TextTestRunner(verbosity=1, buffer=True).run(tests)
-    still_bad = failed_tests(outcome)
+    still_bad = failed_tests(outcome) | {test.id() for test, _ in outcome.skipped}
     for name in sorted(names):
         print(f"  tried again {name}: {'failed again' if name in still_bad else 'passed'}")
     return still_bad

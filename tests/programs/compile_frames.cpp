@@ -47,6 +47,7 @@ void compile(const std::string& path, uint64_t places) {
     json.member("places", outcome.places)
         .member("places_unsupported", outcome.unsupported)
         .member("frame_pointer_lost", outcome.frame_pointer_lost)
+        .member("unjudged", outcome.unjudged)
         .member("differ", outcome.differ)
         .member("first_difference", outcome.first_difference);
   }
