@@ -140,6 +140,7 @@ def try_again(names):
 # Folders of public profiles that fuzzers begin with, where they are at hand; see tests/live/support.py.
 FIXTURES = os.environ.get("TEPHRA_FIXTURES", os.path.join(os.path.dirname(ROOT), "shared", "fixtures"))
 FIXTURES_OF_FUZZERS = {
+    "bcc_stacks_fuzzer": ["folded"],
     "bpftrace_fuzzer": ["folded"],
     "chrome_fuzzer": ["firefox", "speedscope"],
     "elf_fuzzer": ["elf"],
@@ -147,8 +148,9 @@ FIXTURES_OF_FUZZERS = {
     "folded_fuzzer": ["folded", "diff-folded"],
     "gperftools_cpu_fuzzer": ["gperftools-cpu"],
     "jitdump_fuzzer": ["jitdump"],
-    "json_tape_fuzzer": ["firefox", "speedscope"],
-    "legacy_text_fuzzer": ["heap", "legacy-text"],
+    "json_fuzzer": ["firefox", "speedscope"],
+    "legacy_heap_fuzzer": ["heap"],
+    "legacy_text_fuzzer": ["legacy-text"],
     "perf_data_fuzzer": ["perf-data"],
     "perf_map_fuzzer": ["perf-map"],
     "perf_script_fuzzer": ["perf-script"],
@@ -167,7 +169,11 @@ def suite_fuzz(options):
     folder = build("fuzz")
     seconds = 120 if options.long else 5
     commands = []
-    for fuzzer in sorted(glob.glob(os.path.join(folder, "fuzzers", "*_fuzzer"))):
+    fuzzers = sorted(glob.glob(os.path.join(folder, "fuzzers", "*_fuzzer")))
+    strangers = FIXTURES_OF_FUZZERS.keys() - {os.path.basename(fuzzer) for fuzzer in fuzzers}
+    if strangers:
+        sys.exit(f"no such fuzzers: {', '.join(sorted(strangers))}")
+    for fuzzer in fuzzers:
         name = os.path.basename(fuzzer)
         corpus = os.path.join(folder, "corpus", name)
         os.makedirs(corpus, exist_ok=True)
