@@ -69,9 +69,11 @@ def recording_to_pprof(folder, options):
     convert = [TEPHRA, "convert", "-q", data, "-o", os.path.join(folder, "out.pb.gz")]
     Cost(flame)  # fills the cache
     size = os.path.getsize(data) / 1e6
-    for figure, name in (("wall", ""), ("cpu", ", CPU time")):
-        row(f"perf.data ({size:.0f} MB) to pprof{name}", 1e3 * median(convert, options.rounds, figure),
-            1e3 * median(flame, options.rounds, figure), "ms", "the peer's and 50 ms", "`tephra flame` of the same file")
+    for figure, name, unit, scale, goal in (("wall", "", "ms", 1e3, "the peer's and 50 ms"),
+                                            ("cpu", ", CPU time", "ms", 1e3, ""),
+                                            ("memory", ", peak memory", "MB", 1, "")):
+        row(f"perf.data ({size:.0f} MB) to pprof{name}", scale * median(convert, options.rounds, figure),
+            scale * median(flame, options.rounds, figure), unit, goal, "`tephra flame` of the same file")
 
 
 def main():

@@ -74,21 +74,22 @@ def run(command, output):
 
 
 def peak_memory(command):
-    """Peak resident memory in MB, by looking all the time: what wait4 tells is at least what this process had when it
-    forked."""
+    """Peak resident and peak anonymous memory in MB, by looking all the time: what wait4 tells is at least what this
+    process had when it forked. The first holds pages of the program, of its libraries and of a mapped input, which the
+    kernel may take back at any time."""
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    peak = 0
+    resident, anonymous = 0, 0
     while process.poll() is None:
         try:
             with open(f"/proc/{process.pid}/status") as file:
-                found = [int(line.split()[1]) for line in file if line.startswith("VmHWM")]
-            with open(f"/proc/{process.pid}/comm") as file:
-                started = not file.read().startswith("python")
-            peak = max(peak, *found, 0) if started else peak
-        except (OSError, ValueError):
+                status = dict(line.split(":", 1) for line in file)
+            if not status["Name"].strip().startswith("python"):
+                resident = max(resident, int(status["VmHWM"].split()[0]))
+                anonymous = max(anonymous, int(status["RssAnon"].split()[0]))
+        except (OSError, KeyError):
             pass
-        time.sleep(0.002)
-    return peak / 1000
+        time.sleep(0.001)
+    return resident / 1000, anonymous / 1000
 
 
 def row(**entry):
@@ -102,8 +103,8 @@ def bench(folder, blocks, rounds, size, share, script):
     ours, theirs = os.path.join(folder, "ours.folded"), os.path.join(folder, "theirs.folded")
     runs = [run([TEPHRA, "fold", "-q", path], ours) for _ in range(rounds)]
     wall, cpu = (statistics.median(figures) for figures in zip(*runs))
-    memory = peak_memory([TEPHRA, "fold", "-q", path])
-    peer = run(["perl", script, path], theirs) + (peak_memory(["perl", script, path]),) if script else None
+    resident, anonymous = peak_memory([TEPHRA, "fold", "-q", path])
+    peer = run(["perl", script, path], theirs) + peak_memory(["perl", script, path]) if script else None
     if peer:
         with open(ours) as one, open(theirs) as other:
             if one.read() != other.read():
@@ -113,7 +114,8 @@ def bench(folder, blocks, rounds, size, share, script):
     row(work=work, ours=wall, peer=name, theirs=peer and peer[0], unit="s",
         goal=f"{length / 2**31:.2f} s (2 GiB/s)" if share == 0 else "")
     row(work="CPU time of it", ours=cpu, peer=name, theirs=peer and peer[1], unit="s", goal="")
-    row(work="memory for it, resident", ours=memory, peer=name, theirs=peer and peer[2], unit="MB", goal="below")
+    row(work="memory for it, anonymous", ours=anonymous, peer=name, theirs=peer and peer[3], unit="MB", goal="below")
+    row(work="memory for it, resident", ours=resident, peer=name, theirs=peer and peer[2], unit="MB", goal="below")
     report = statistics.median(run([TEPHRA, "report", "-q", path], os.devnull)[0] for _ in range(rounds))
     row(work="report of the same text", ours=report, peer="", theirs=None, unit="s", goal="")
     os.unlink(path)
