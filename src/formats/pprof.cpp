@@ -296,6 +296,8 @@ base::Result<model::Profile> read(base::Bytes bytes) {
     return Reader(tables, bytes.size()).read();
   } catch (const Malformed& malformed) {
     return base::failed("cannot read", "", malformed.why);
+  } catch (const protobuf::OtherType& error) {
+    return base::failed("cannot read", "", error.why);
   } catch (const protozero::end_of_buffer_exception&) {
     return base::failed("cannot read", "", "it is cut off");
   } catch (const protozero::exception& error) {
@@ -313,8 +315,6 @@ bool is_field(ProfileField field, protozero::pbf_wire_type type) {
   const bool is_list = field == ProfileField::kComment || tag == kLast;
   return type == protozero::pbf_wire_type::varint || (is_list && type == protozero::pbf_wire_type::length_delimited);
 }
-
-protozero::data_view view_of(base::Bytes bytes) { return {reinterpret_cast<const char*>(bytes.data()), bytes.size()}; }
 
 // Whether it begins with a type of values, as most writers have it: two numbers of texts, which no text looks like.
 bool begins_with_type(base::Bytes bytes) {

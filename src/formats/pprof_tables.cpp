@@ -121,7 +121,7 @@ Tables::Location read_location(Message<LocationField> message) {
 
 Tables read_tables(base::Bytes bytes) {
   Tables tables;
-  Message<ProfileField> message(protozero::data_view(reinterpret_cast<const char*>(bytes.data()), bytes.size()));
+  Message<ProfileField> message(view_of(bytes));
   while (message.next()) {
     switch (message.tag()) {
       case ProfileField::kSampleType:

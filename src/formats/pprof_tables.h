@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <cstdint>
-#include <protozero/pbf_message.hpp>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -13,11 +12,16 @@
 #include "base/bytes.h"
 #include "base/number_hash.h"
 #include "formats/pprof_fields.h"
+#include "formats/protobuf.h"
 
 namespace tephra::formats::pprof {
 
-template <class Field>
-using Message = protozero::pbf_message<Field>;
+using protobuf::Message;
+using protobuf::number;
+using protobuf::part;
+using protobuf::read_numbers;
+using protobuf::text_of;
+using protobuf::view_of;
 
 // What is wrong with a profile, as the end of a sentence.
 struct Malformed {
@@ -108,39 +112,6 @@ struct Tables {
     throw Malformed{fmt::format("there is no text {}", id)};
   }
 };
-
-inline std::string_view text_of(const protozero::data_view& view) { return {view.data(), view.size()}; }
-
-// The library takes for granted that a field is of the type it is asked for.
-template <class Field>
-void expect(const Message<Field>& message, protozero::pbf_wire_type type) {
-  if (!message.has_wire_type(type)) {
-    throw Malformed{fmt::format("field {} is of another type", static_cast<uint32_t>(message.tag()))};
-  }
-}
-
-template <class Field>
-uint64_t number(Message<Field>& message) {
-  expect(message, protozero::pbf_wire_type::varint);
-  return message.get_uint64();
-}
-
-// A text or another message.
-template <class Field>
-protozero::data_view part(Message<Field>& message) {
-  expect(message, protozero::pbf_wire_type::length_delimited);
-  return message.get_view();
-}
-
-// Numbers that are written packed, or one by one by old writers.
-template <class Field, class Add>
-void read_numbers(Message<Field>& message, Add add) {
-  if (message.has_wire_type(protozero::pbf_wire_type::length_delimited)) {
-    for (const uint64_t each : message.get_packed_uint64()) add(each);
-  } else {
-    add(number(message));
-  }
-}
 
 // The tables of a file; samples are found, not read. Throws Malformed and protozero::exception.
 Tables read_tables(base::Bytes bytes);

@@ -3,15 +3,21 @@
 #include <algorithm>
 #include <charconv>
 #include <map>
-#include <protozero/pbf_message.hpp>
 #include <string_view>
 #include <utility>
+
+#include "formats/protobuf.h"
 
 namespace tephra::formats {
 namespace {
 
 using base::ByteReader;
 using base::Bytes;
+using protobuf::Message;
+using protobuf::number;
+using protobuf::part;
+using protobuf::text_of;
+using protobuf::view_of;
 using stream::FileSymbols;
 
 // simpleperf's kinds of files.
@@ -28,30 +34,6 @@ enum class FileField : protozero::pbf_tag_type {
 };
 enum class SymbolField : protozero::pbf_tag_type { kAddress = 1, kSize = 2, kName = 3 };
 enum class PlaceField : protozero::pbf_tag_type { kCodeOffset = 1 };
-
-template <class Field>
-using Message = protozero::pbf_message<Field>;
-
-// The library takes for granted that a field is of the type it is asked for.
-template <class Field>
-void expect(const Message<Field>& message, protozero::pbf_wire_type type) {
-  if (!message.has_wire_type(type)) throw protozero::unknown_pbf_wire_type_exception();
-}
-
-template <class Field>
-uint64_t number(Message<Field>& message) {
-  expect(message, protozero::pbf_wire_type::varint);
-  return message.get_uint64();
-}
-
-// A text or another message.
-template <class Field>
-protozero::data_view part(Message<Field>& message) {
-  expect(message, protozero::pbf_wire_type::length_delimited);
-  return message.get_view();
-}
-
-std::string_view text_of(const protozero::data_view& view) { return {view.data(), view.size()}; }
 
 void add(FileSymbols file, stream::Recording& recording) {
   if (file.symbols.empty()) return;
@@ -147,8 +129,7 @@ bool read_file_message(Bytes bytes, stream::Recording& recording) {
   FileSymbols file;
   bool whole = true;
   try {
-    read_file(Message<FileField>(protozero::data_view(reinterpret_cast<const char*>(bytes.data()), bytes.size())),
-              file);
+    read_file(Message<FileField>(view_of(bytes)), file);
   } catch (const protozero::exception&) {
     whole = false;
   }
