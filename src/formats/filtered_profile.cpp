@@ -1,6 +1,7 @@
 #include "formats/filtered_profile.h"
 
 #include <algorithm>
+#include <string_view>
 #include <vector>
 
 #include "stream/converted_facts.h"
@@ -38,6 +39,22 @@ base::Status check(const Profile& profile, const SampleFilter& filter) {
   return {};
 }
 
+// A tracepoint has the name of a system before its own; what stands behind the colon of a counter are letters that
+// narrow it.
+bool is_tracepoint(std::string_view name) {
+  const size_t colon = name.find(':');
+  return colon != std::string_view::npos && name.find_first_not_of("ukhGHpPSDWeIb:", colon) != std::string_view::npos;
+}
+
+// As in recordings: time of the idle task is idle, a tracepoint that it hits is an event like any other.
+bool is_idle(const Profile& profile, size_t row) {
+  const model::Thread& thread = profile.threads[profile.samples.thread[row]];
+  const std::string_view comm = profile.text(thread.comm);
+  const bool swapper = comm == "swapper" || comm.starts_with("swapper/");
+  return swapper && thread.pid <= 0 && thread.tid <= 0 &&
+         !is_tracepoint(profile.text(profile.events[profile.samples.event[row]].name));
+}
+
 bool takes_row(const Profile& profile, const SampleFilter& filter, size_t row) {
   const model::Samples& samples = profile.samples;
   const model::Thread& thread = profile.threads[samples.thread[row]];
@@ -62,8 +79,14 @@ void keep(const std::vector<size_t>& rows, std::vector<Value>& column) {
 base::Result<Profile> filtered(Profile profile, const SampleFilter& filter) {
   TEPHRA_CHECK_OK(check(profile, filter));
   std::vector<size_t> rows;
+  uint64_t idle = 0;
   for (size_t row = 0; row < profile.samples.size(); ++row) {
-    if (takes_row(profile, filter, row)) rows.push_back(row);
+    if (!takes_row(profile, filter, row)) continue;
+    if (!filter.keep_idle && is_idle(profile, row)) {
+      idle += profile.samples.count[row];
+    } else {
+      rows.push_back(row);
+    }
   }
   if (rows.size() == profile.samples.size()) return profile;
   const uint64_t all = model::totals(profile).count;
@@ -78,6 +101,7 @@ base::Result<Profile> filtered(Profile profile, const SampleFilter& filter) {
   keep(rows, samples.labels);
   keep(rows, samples.walk_end);
   profile.quality = stream::share_of(profile.quality, {model::totals(profile).count, all});
+  profile.quality.idle += idle;
   return profile;
 }
 

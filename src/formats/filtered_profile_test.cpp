@@ -48,6 +48,29 @@ TEST(FilteredProfile, EveryFilterTakesItsOwn) {
   EXPECT_EQ(taken({.pids = {3}}), 0u);
 }
 
+// One sample each: `comm` of process `pid`, by an event.
+uint64_t idle_of(std::string_view comm, int32_t pid, std::string_view event, bool keep_idle) {
+  model::ProfileAssembler to;
+  to.sample({.event = to.event({to.string(event), to.string("count")}),
+             .thread = to.thread({pid, pid, to.string(comm)}),
+             .count = 3,
+             .value = 3});
+  const auto kept = filtered(std::move(to).finish(), {.keep_idle = keep_idle});
+  EXPECT_TRUE(kept.ok());
+  EXPECT_EQ(model::totals(*kept).count + kept->quality.idle, 3u);
+  return kept->quality.idle;
+}
+
+TEST(FilteredProfile, TimeOfTheIdleTaskIsCountedAndLeftOut) {
+  EXPECT_EQ(idle_of("swapper", 0, "cycles:ppp", false), 3u);
+  EXPECT_EQ(idle_of("swapper/3", 0, "cpu-clock", false), 3u);
+  EXPECT_EQ(idle_of("swapper", -1, "cpu-clock", false), 3u);
+  EXPECT_EQ(idle_of("swapper", 0, "cpu-clock", true), 0u);
+  EXPECT_EQ(idle_of("swapper", 0, "sched:sched_switch", false), 0u);
+  EXPECT_EQ(idle_of("swapper", 17, "cpu-clock", false), 0u);
+  EXPECT_EQ(idle_of("server", 0, "cpu-clock", false), 0u);
+}
+
 TEST(FilteredProfile, APartHasItsShareOfWhatWasMissing) {
   model::Profile whole = profile(true);
   whole.quality[model::Reason::file_unproven] = 100;
