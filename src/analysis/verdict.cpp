@@ -447,8 +447,8 @@ class Advisor {
             "--no-embed.");
     if (const uint64_t unproven = count(Reason::file_unproven); unproven > 0) {
       add(0, share(unproven, findings_.frames),
-          "some names are from files without a build id, which may not be those that ran",
-          "Link with --build-id, and record again.");
+          "some names are from files of which the profile holds no build id, and which may not be those that ran",
+          "Record with tephra record, or with perf record --buildid-all; link with --build-id where a file has none.");
     }
     because(Reason::jit_code_unnamed, "generated code has no names",
             "Let its runtime tell them: node --perf-basic-prof, python3 -X perf (3.12), DOTNET_PerfMapEnabled=1; Java "
