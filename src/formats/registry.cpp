@@ -119,7 +119,9 @@ base::Result<model::Profile> read_profile(base::Bytes bytes, const std::string& 
     recording.error().on = name;
     return std::move(recording).error();
   }
-  return stream::build_profile(*recording, options);
+  auto profile = filtered(*recording, options);
+  if (!profile) profile.error().on = name;
+  return profile;
 }
 
 }  // namespace tephra::formats
