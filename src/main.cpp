@@ -1,4 +1,5 @@
 #include <fcntl.h>
+#include <signal.h>
 
 #include <cstdio>
 #include <string>
@@ -16,10 +17,21 @@ void fill_standard_descriptors() {
   }
 }
 
+// A limit on the size of files is an answer to a write, not an end that leaves half a file behind. A handler, not
+// SIG_IGN: a program that we start would inherit that.
+void outlive_file_size_limit() {
+  struct sigaction action {};
+  if (::sigaction(SIGXFSZ, nullptr, &action) != 0 || action.sa_handler != SIG_DFL) return;
+  action.sa_handler = [](int) {};
+  action.sa_flags = SA_RESTART;
+  (void)::sigaction(SIGXFSZ, &action, nullptr);
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
   fill_standard_descriptors();
+  outlive_file_size_limit();
   const std::vector<std::string> arguments(argv + 1, argv + argc);
   const auto status = tephra::cli::run(arguments);
   if (status) return *status;

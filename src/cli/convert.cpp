@@ -7,11 +7,14 @@
 #include "cli/arguments.h"
 #include "cli/command.h"
 #include "cli/input.h"
+#include "cli/output_packing.h"
 #include "cli/output_path.h"
 #include "formats/filtered_profile.h"
+#include "formats/firefox.h"
 #include "formats/folded.h"
 #include "formats/format.h"
 #include "model/merge.h"
+#include "symbols/linked_addresses.h"
 #include "symbols/program_file.h"
 #include "views/printable.h"
 
@@ -106,7 +109,8 @@ base::Result<model::Profile> of_one_event(model::Profile profile, const InputOpt
   const size_t before = profile.samples.size();
   TEPHRA_TRY(model::Profile one, formats::filtered(std::move(profile), {.events = {name}}));
   if (one.samples.size() < before && !input.quiet) {
-    fmt::print(stderr, "tephra: writing event {}; --event-filter selects another\n", views::printable(name));
+    fmt::print(stderr, "tephra: writing {}; --event-filter selects another\n",
+               name.empty() ? "an unnamed event" : "event " + views::printable(name));
   }
   return one;
 }
@@ -125,17 +129,21 @@ base::Result<int> convert(std::span<const std::string> words) {
     fmt::print("{}", list_of_formats());
     return kExitDone;
   }
+  TEPHRA_CHECK_OK(refuse_packing(arguments.output));
   TEPHRA_TRY(const formats::Format* format, output_format(arguments.to, arguments.output));
   arguments.input.build.keep_every_sample = format->single_samples;
   TEPHRA_TRY(model::Profile profile, read_inputs(arguments));
   if (format->one_event) {
     TEPHRA_TRY(profile, of_one_event(std::move(profile), arguments.input));
   }
+  if (format == &formats::kFirefox && arguments.input.symbols.finder) {
+    profile = symbols::with_relative_addresses(std::move(profile), *arguments.input.symbols.finder);
+  }
   const analysis::Verdict verdict = analysis::judge(profile);
   // Formats that hold comments carry the verdict on.
   profile.facts.comments.push_back(analysis::one_line(verdict));
-  TEPHRA_TRY(const std::string text, format->write(profile));
-  TEPHRA_CHECK_OK(base::write_file(arguments.output, text));
+  TEPHRA_TRY(std::string text, format->write(profile));
+  TEPHRA_CHECK_OK(write_output(arguments.output, std::move(text)));
   return conclude(arguments.input, verdict);
 }
 

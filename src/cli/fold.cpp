@@ -6,6 +6,7 @@
 #include "cli/arguments.h"
 #include "cli/command.h"
 #include "cli/input.h"
+#include "cli/output_packing.h"
 #include "cli/output_path.h"
 #include "formats/folded.h"
 #include "formats/format.h"
@@ -111,20 +112,21 @@ base::Result<int> fold(std::span<const std::string> words) {
   const InputOptions& input = arguments.input;
   arguments.folded.kernel = arguments.folded.kernel || arguments.all;
   arguments.folded.jit = arguments.folded.jit || arguments.all;
+  TEPHRA_CHECK_OK(refuse_packing(arguments.output));
   TEPHRA_CHECK_OK(refuse_input(arguments.output, input.path));
   TEPHRA_TRY(const auto content, formats::InputFile::open(input.path));
   TEPHRA_TRY(const formats::Format* format, formats::recognise(content.bytes(), input.path));
   const bool is_text = format == &formats::kPerfScript;
   // Hashes take the place of names in the profile.
   if (is_text && input.redact.empty()) {
-    TEPHRA_TRY(const formats::FoldedScript folded, fold_text(arguments, content));
+    TEPHRA_TRY(formats::FoldedScript folded, fold_text(arguments, content));
     // Text without stacks or without code objects, of which that script makes nothing, is folded as profiles are.
     if (folded.samples > 0 && !folded.lost_all_frames()) {
       if (folded.other_events && input.event.empty() && !input.quiet) {
         fmt::print(stderr, "tephra: showing event {}; --event-filter selects another\n",
                    views::printable(folded.event));
       }
-      TEPHRA_CHECK_OK(base::write_file(arguments.output, folded.text));
+      TEPHRA_CHECK_OK(write_output(arguments.output, std::move(folded.text)));
       return conclude(input, analysis::judge(formats::summary_of(folded)));
     }
   }
@@ -133,7 +135,7 @@ base::Result<int> fold(std::span<const std::string> words) {
   TEPHRA_TRY(Input loaded, all_events ? load_pair(input, content) : load(input, content));
   const bool values = is_text || model::weighs_by_value(loaded.profile);
   arguments.folded.by_value = arguments.folded.by_value || (values && !arguments.counts);
-  TEPHRA_CHECK_OK(base::write_file(arguments.output, formats::write_folded(loaded.profile, arguments.folded)));
+  TEPHRA_CHECK_OK(write_output(arguments.output, formats::write_folded(loaded.profile, arguments.folded)));
   return conclude(input, loaded.verdict);
 }
 

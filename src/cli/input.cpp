@@ -15,11 +15,13 @@
 #include "cli/redaction_key.h"
 #include "cli/source_options.h"
 #include "formats/filtered_profile.h"
+#include "formats/firefox.h"
 #include "formats/format.h"
 #include "formats/input_file.h"
 #include "formats/jit_files.h"
 #include "model/shown_event.h"
 #include "symbols/file_finder.h"
+#include "symbols/linked_addresses.h"
 #include "symbols/program_file.h"
 #include "unwind/offline_unwinder.h"
 #include "views/printable.h"
@@ -49,19 +51,28 @@ base::Status apply_time(const std::string& time, stream::SampleFilter& filter) {
   return {};
 }
 
-size_t events_with_samples(const model::Profile& profile) {
+// Of each event, whether it has any.
+std::vector<char> have_samples(const model::Profile& profile) {
   std::vector<char> seen(profile.events.size());
   for (const model::EventId event : profile.samples.event) seen[event.value] = 1;
+  return seen;
+}
+
+size_t events_with_samples(const model::Profile& profile) {
+  const std::vector<char> seen = have_samples(profile);
   return static_cast<size_t>(std::count(seen.begin(), seen.end(), 1));
 }
 
-// What the filters were compared with, where one of them alone matches nothing.
+// What --event-filter can choose from: "cycles, page-faults (no samples)".
 std::string names_of_events(const model::Profile& profile) {
+  const std::vector<char> seen = have_samples(profile);
   std::string names;
-  for (const model::Event& event : profile.events) {
+  for (size_t i = 0; i < seen.size(); ++i) {
+    const std::string_view name = profile.text(profile.events[model::EventId{static_cast<uint32_t>(i)}].name);
     // Carries records about processes, never samples.
-    if (profile.text(event.name).starts_with("dummy")) continue;
-    names += fmt::format("{}{}", names.empty() ? "" : ", ", profile.text(event.name));
+    if (name.starts_with("dummy") && seen[i] == 0) continue;
+    names += fmt::format("{}{}{}", names.empty() ? "" : ", ", name.empty() ? "an unnamed one" : views::printable(name),
+                         seen[i] != 0 ? "" : " (no samples)");
   }
   return names;
 }
@@ -77,10 +88,11 @@ std::string name_of_shown_event(const model::Profile& profile) {
   return std::string(profile.text(profile.events[*model::shown_event(profile)].name));
 }
 
-base::Error no_samples(const InputOptions& options, const model::Profile& profile) {
+base::Error no_samples(const InputOptions& options, const model::Profile& profile, const ReadAgain& read) {
   if (!options.event.empty() && !has_event(profile, options.event)) {
+    const auto whole = read({});
     return base::failed("no samples in", options.path, fmt::format("it has no event '{}'", options.event),
-                        fmt::format("There is: {}.", names_of_events(profile)));
+                        fmt::format("There is: {}.", names_of_events(whole ? *whole : profile)));
   }
   const uint64_t idle = profile.quality.idle;
   const uint64_t own = profile.quality.own;
@@ -106,8 +118,11 @@ base::Error no_samples(const InputOptions& options, const model::Profile& profil
   }
   const auto& filter = options.build.filter;
   const bool filtered = !filter.pids.empty() || !filter.tids.empty() || !filter.cpus.empty() || !filter.comms.empty() ||
-                        !options.event.empty() || !options.time.empty();
+                        !options.time.empty();
   if (filtered) return base::failed("no samples in", options.path, "the filters leave none");
+  if (!options.event.empty()) {
+    return base::failed("no samples in", options.path, fmt::format("its event '{}' has none", options.event));
+  }
   return base::failed("no samples in", options.path, "the recording holds none",
                       "Record for longer, or while the program is busy.");
 }
@@ -220,11 +235,18 @@ base::Result<std::optional<model::Redaction>> redaction_of(const InputOptions& o
 
 namespace {
 
-// The error of a recording without samples names its events.
-base::Error no_samples(const InputOptions& options, const model::Profile& profile, const model::Redaction& redaction) {
+// The error of a recording without samples names its events, which may be names to redact.
+base::Error no_samples(const InputOptions& options, const model::Profile& profile, const formats::InputFile& content,
+                       const std::optional<model::Redaction>& redaction) {
+  const auto read = [&](const stream::BuildOptions& build) {
+    auto again = formats::read_profile(content.bytes(), options.path, build);
+    if (again && redaction) again = model::redact(*again, *redaction);
+    return again;
+  };
+  if (!redaction) return no_samples(options, profile, read);
   InputOptions redacted = options;
-  redacted.event = redaction.event(options.event);
-  return no_samples(redacted, model::redact(profile, redaction));
+  redacted.event = redaction->event(options.event);
+  return no_samples(redacted, model::redact(profile, *redaction), read);
 }
 
 // Whether the profile brought all its names: large ones are not copied for nothing.
@@ -246,15 +268,18 @@ base::Result<Input> load(const InputOptions& options, const formats::InputFile& 
   if (!options.program.empty()) {
     TEPHRA_TRY(profile, symbols::with_program(std::move(profile), options.program));
   }
+  if (profile.facts.format == formats::kFirefox.name && options.symbols.finder) {
+    profile = symbols::with_file_offsets(std::move(profile), *options.symbols.finder);
+  }
   if (model::totals(profile).count == 0) {
-    return redaction ? no_samples(options, profile, *redaction) : no_samples(options, profile);
+    return no_samples(options, profile, content, redaction);
   }
   if (pick_event && options.event.empty() && events_with_samples(profile) > 1) {
     const std::string name = name_of_shown_event(profile);
     if (!options.quiet) {
       const std::string shown = redaction ? redaction->event(name) : views::printable(name);
-      fmt::print(stderr, "tephra: showing event {}; --event-filter selects another\n",
-                 shown.empty() ? "without a name" : shown);
+      fmt::print(stderr, "tephra: showing {}; --event-filter selects another\n",
+                 shown.empty() ? "an unnamed event" : "event " + shown);
     }
     build.filter.events = {name};
     // Recordings are read again: what is left out was not decoded.

@@ -2,6 +2,7 @@
 
 #include <CLI/CLI.hpp>
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -46,8 +47,11 @@ struct InputOptions {
 // Declares --no-inline, --no-demangle, --full-names, and where names are found (cli/source_options.h).
 void declare_names(CLI::App& parser, symbols::Options& symbols);
 
-// That a profile holds no samples, and why not.
-base::Error no_samples(const InputOptions& options, const model::Profile& profile);
+// Reads the same input once more.
+using ReadAgain = std::function<base::Result<model::Profile>(const stream::BuildOptions& build)>;
+
+// That a profile holds no samples, and why not. Where it is the event that is not there, reading again tells which are.
+base::Error no_samples(const InputOptions& options, const model::Profile& profile, const ReadAgain& read);
 
 // How names are replaced by hashes, where --redact asks for it.
 base::Result<std::optional<model::Redaction>> redaction_of(const InputOptions& options);

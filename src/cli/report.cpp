@@ -7,6 +7,7 @@
 #include "cli/arguments.h"
 #include "cli/command.h"
 #include "cli/input.h"
+#include "formats/filtered_profile.h"
 #include "views/report_json.h"
 #include "views/report_text.h"
 
@@ -111,6 +112,15 @@ base::Status apply_call_graph(const CLI::App& parser, ReportArguments& arguments
                        [&](std::string_view word) { return apply_call_graph_word(word, report); });
 }
 
+// That no row is left, and why.
+base::Error nothing_left(const ReportArguments& arguments, const model::Profile& profile) {
+  const analysis::ReportOptions& report = arguments.report;
+  base::Status told = formats::check_tasks(profile, {.pids = report.pids, .tids = report.tids, .comms = report.comms});
+  if (told) return base::failed("no samples in", arguments.input.path, "the filters leave none");
+  told.error().on = arguments.input.path;
+  return std::move(told).error();
+}
+
 // Threads are chosen by the report, not by the reader, so that shares stay those of the whole recording.
 void keep_the_whole(ReportArguments& arguments) {
   stream::SampleFilter& filter = arguments.input.build.filter;
@@ -141,7 +151,7 @@ base::Result<int> report(std::span<const std::string> words) {
   const model::Profile& named = loaded.named ? *loaded.named : loaded.profile;
   const analysis::Report result = analysis::make_report(loaded.profile, arguments.report, named);
   if (result.entries.empty() && result.rows_below_limit == 0) {
-    return base::failed("no samples in", arguments.input.path, "the filters leave none");
+    return nothing_left(arguments, named);
   }
   arguments.text.shorten = ::isatty(STDOUT_FILENO) == 1 && !arguments.input.symbols.full_names;
   TEPHRA_CHECK_OK(base::write_file("-", arguments.json

@@ -8,6 +8,7 @@
 #include "cli/arguments.h"
 #include "cli/command.h"
 #include "cli/input.h"
+#include "formats/filtered_profile.h"
 #include "formats/format.h"
 #include "formats/input_file.h"
 #include "formats/perf_script.h"
@@ -134,8 +135,16 @@ base::Result<int> print_samples(const ScriptArguments& arguments, const stream::
   }
   TEPHRA_TRY(auto formats, stream::TracepointFormats::parse(recording.tracing_data));
 
-  const model::Profile unnamed = stream::build_profile(recording, build);
-  if (model::totals(unnamed).count == 0) return no_samples(arguments.input, unnamed);
+  auto read = formats::filtered(recording, build);
+  if (!read) {
+    read.error().on = arguments.input.path;
+    return std::move(read).error();
+  }
+  const model::Profile unnamed = std::move(*read);
+  if (model::totals(unnamed).count == 0) {
+    return no_samples(arguments.input, unnamed,
+                      [&](const stream::BuildOptions& again) { return formats::filtered(recording, again); });
+  }
   model::Profile profile = symbols::symbolize(unnamed, arguments.input.symbols);
   if (arguments.redaction) profile = model::redact(profile, *arguments.redaction);
   const analysis::Verdict verdict = analysis::judge(profile);

@@ -1,5 +1,7 @@
 #include "formats/filtered_profile.h"
 
+#include <linux/perf_event.h>
+
 #include <algorithm>
 #include <string_view>
 #include <vector>
@@ -17,25 +19,44 @@ bool takes(const Values& wanted, const Value& value) {
   return wanted.empty() || std::find(wanted.begin(), wanted.end(), value) != wanted.end();
 }
 
+base::Error lacks(const char* what, const char* option) {
+  return base::failed("cannot read", "", std::string("it does not say ") + what,
+                      std::string("Leave out ") + option + ".");
+}
+
+base::Error lacks_cpus() { return lacks("on which CPU its samples were taken", "--cpu"); }
+base::Error lacks_times() { return lacks("when its samples were taken", "--time"); }
+base::Error lacks_processes() { return lacks("of which processes its samples are", "--pid"); }
+base::Error lacks_threads() { return lacks("of which threads its samples are", "--tid"); }
+base::Error lacks_comms() { return lacks("what the threads of its samples are called", "--comm"); }
+
+bool asks_for_times(const SampleFilter& filter) { return filter.begin_time != 0 || filter.end_time != UINT64_MAX; }
+bool asks_for_tasks(const SampleFilter& filter) {
+  return !filter.pids.empty() || !filter.tids.empty() || !filter.comms.empty();
+}
+
 base::Status check(const Profile& profile, const SampleFilter& filter) {
-  const auto lacks = [](const char* what, const char* option) {
-    return base::failed("cannot read", "", std::string("it does not say ") + what,
-                        std::string("Leave out ") + option + ".");
-  };
-  const auto any_thread = [&](auto holds) {
-    return std::any_of(profile.threads.begin(), profile.threads.end(), holds);
-  };
   if (profile.samples.size() == 0) return {};
-  if (!filter.cpus.empty() && profile.samples.cpu.empty()) return lacks("on which CPU its samples were taken", "--cpu");
-  if ((filter.begin_time != 0 || filter.end_time != UINT64_MAX) && profile.samples.time.empty()) {
-    return lacks("when its samples were taken", "--time");
+  if (!filter.cpus.empty() && profile.samples.cpu.empty()) return lacks_cpus();
+  if (asks_for_times(filter) && profile.samples.time.empty()) return lacks_times();
+  return check_tasks(profile, filter);
+}
+
+// What any sample of the events that the filter takes says of itself, as bits PERF_SAMPLE_*.
+uint64_t told_by_samples(const stream::Recording& recording, const SampleFilter& filter) {
+  uint64_t told = 0;
+  for (const stream::RecordedEvent& event : recording.events) {
+    // A dummy event carries records about processes, never samples.
+    if (takes(filter.events, event.name) && !event.name.starts_with("dummy")) told |= event.layout.sample_type;
   }
-  if (!filter.pids.empty() && !any_thread([](const model::Thread& thread) { return thread.pid >= 0; })) {
-    return lacks("of which processes its samples are", "--pid");
-  }
-  if (!filter.tids.empty() && !any_thread([](const model::Thread& thread) { return thread.tid >= 0; })) {
-    return lacks("of which threads its samples are", "--tid");
-  }
+  return told;
+}
+
+base::Status check(const stream::Recording& recording, const SampleFilter& filter) {
+  const uint64_t told = told_by_samples(recording, filter);
+  if (told == 0) return {};
+  if (!filter.cpus.empty() && (told & PERF_SAMPLE_CPU) == 0) return lacks_cpus();
+  if (asks_for_times(filter) && (told & PERF_SAMPLE_TIME) == 0) return lacks_times();
   return {};
 }
 
@@ -75,6 +96,36 @@ void keep(const std::vector<size_t>& rows, std::vector<Value>& column) {
 }
 
 }  // namespace
+
+base::Status check_tasks(const Profile& profile, const SampleFilter& filter) {
+  const auto any_thread = [&](auto holds) {
+    return std::any_of(profile.threads.begin(), profile.threads.end(), holds);
+  };
+  if (profile.samples.size() == 0) return {};
+  if (!filter.pids.empty() && !any_thread([](const model::Thread& thread) { return thread.pid >= 0; })) {
+    return lacks_processes();
+  }
+  if (!filter.tids.empty() && !any_thread([](const model::Thread& thread) { return thread.tid >= 0; })) {
+    return lacks_threads();
+  }
+  if (!filter.comms.empty() && !any_thread([](const model::Thread& thread) { return bool(thread.comm); })) {
+    return lacks_comms();
+  }
+  return {};
+}
+
+base::Result<Profile> filtered(const stream::Recording& recording, const stream::BuildOptions& options) {
+  TEPHRA_CHECK_OK(check(recording, options.filter));
+  Profile profile = stream::build_profile(recording, options);
+  if (profile.samples.size() > 0 || !asks_for_tasks(options.filter)) return profile;
+  // Whether there are none of these tasks or of any, the samples of all tell.
+  stream::BuildOptions all = options;
+  all.filter = {.events = options.filter.events};
+  all.keep_every_sample = false;
+  all.unwinder = nullptr;
+  TEPHRA_CHECK_OK(check_tasks(stream::build_profile(recording, all), options.filter));
+  return profile;
+}
 
 base::Result<Profile> filtered(Profile profile, const SampleFilter& filter) {
   TEPHRA_CHECK_OK(check(profile, filter));

@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 
 #include "model/profile_assembler.h"
+#include "stream/converted_facts.h"
+#include "stream/recording_for_tests.h"
 
 namespace tephra::formats {
 namespace {
@@ -90,6 +92,36 @@ TEST(FilteredProfile, WhatTheProfileDoesNotSayCannotBeAskedFor) {
   const auto refused = filtered(profile(false), {.cpus = {0}});
   EXPECT_EQ(refused.error().why, "it does not say on which CPU its samples were taken");
   EXPECT_TRUE(filtered(profile(false), {.pids = {1}}).ok());
+  const auto nameless = filtered(profile(true, false), {.comms = {"first"}});
+  ASSERT_FALSE(nameless.ok());
+  EXPECT_EQ(nameless.error().why, "it does not say what the threads of its samples are called");
+}
+
+std::string refusal_of(const stream::Recording& recording, const SampleFilter& filter) {
+  const auto read = filtered(recording, {.filter = filter});
+  return read ? "" : read.error().why;
+}
+
+TEST(FilteredProfile, WhatARecordingDoesNotSayCannotBeAskedFor) {
+  stream::TestRecording bare(PERF_SAMPLE_IP | PERF_SAMPLE_TID);
+  bare.sample({.pid = 5, .tid = 5});
+  const stream::Recording recording = bare.recording();
+  EXPECT_EQ(refusal_of(recording, {.cpus = {0}}), "it does not say on which CPU its samples were taken");
+  EXPECT_EQ(refusal_of(recording, {.end_time = 5}), "it does not say when its samples were taken");
+  // There is no such event, which is another error.
+  EXPECT_EQ(refusal_of(recording, {.cpus = {0}, .events = {"nonesuch"}}), "");
+  EXPECT_EQ(refusal_of(recording, {.pids = {6}}), "");
+  EXPECT_EQ(model::totals(*filtered(recording, {.filter = {.pids = {5}}})).count, 1u);
+}
+
+TEST(FilteredProfile, TasksOfARecordingThatHaveNoNumbersOfTheirOwnCannotBeAskedFor) {
+  stream::TestRecording made_up;
+  made_up.sample({.pid = stream::kFirstMadeUpPid, .tid = stream::kFirstMadeUpPid});
+  stream::Recording recording = made_up.recording();
+  EXPECT_EQ(refusal_of(recording, {.pids = {6}}), "");
+  recording.converted = true;
+  EXPECT_EQ(refusal_of(recording, {.pids = {6}}), "it does not say of which processes its samples are");
+  EXPECT_EQ(refusal_of(recording, {.tids = {6}}), "it does not say of which threads its samples are");
 }
 
 }  // namespace

@@ -35,7 +35,8 @@ struct Format {
 std::span<const Format* const> formats();
 const Format* find_format(std::string_view name);
 
-// The format to write a file of this name in; null when its ending says nothing. The longest ending decides.
+// The format to write a file of this name in; null when its ending says nothing. The longest ending decides,
+// in upper or lower case, and .gz may stand behind it.
 const Format* format_for_path(std::string_view path);
 
 // The format of `bytes`. None: an error that lists what was tried and why not. `name` is for the message.

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "base/lower_case.h"
 #include "formats/bcc_stacks.h"
 #include "formats/bpftrace.h"
 #include "formats/chrome.h"
@@ -60,13 +61,16 @@ const Format* find_format(std::string_view name) {
 }
 
 const Format* format_for_path(std::string_view path) {
+  const std::string whole = base::lower_case(path);
+  std::string_view name = whole;
+  if (name.ends_with(".gz")) name.remove_suffix(3);
   const Format* best = nullptr;
   size_t longest = 0;
   for (const Format* format : formats()) {
     for (std::string_view left = format->endings; !left.empty();) {
       const std::string_view ending = left.substr(0, left.find(' '));
       left.remove_prefix(std::min(left.size(), ending.size() + 1));
-      if (ending.size() <= longest || !path.ends_with(ending)) continue;
+      if (ending.size() <= longest || (!whole.ends_with(ending) && !name.ends_with(ending))) continue;
       best = format;
       longest = ending.size();
     }
@@ -119,7 +123,9 @@ base::Result<model::Profile> read_profile(base::Bytes bytes, const std::string& 
     recording.error().on = name;
     return std::move(recording).error();
   }
-  return stream::build_profile(*recording, options);
+  auto profile = filtered(*recording, options);
+  if (!profile) profile.error().on = name;
+  return profile;
 }
 
 }  // namespace tephra::formats

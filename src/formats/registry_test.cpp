@@ -33,6 +33,16 @@ TEST(Registry, EndingsAreOfOneFormatEach) {
     }
   }
   EXPECT_EQ(format_for_path("file.unheard-of"), nullptr);
+  EXPECT_EQ(format_for_path("file.gz"), nullptr);
+}
+
+TEST(Registry, EndingsMayBeInUpperCaseAndHaveGzBehindThem) {
+  EXPECT_EQ(format_for_path("X.PB.GZ")->name, "pprof");
+  EXPECT_EQ(format_for_path("x.pprof.gz")->name, "pprof");
+  EXPECT_EQ(format_for_path("x.folded.gz")->name, "folded");
+  EXPECT_EQ(format_for_path("x.Firefox.JSON.Gz")->name, "firefox");
+  EXPECT_EQ(format_for_path("x.json.gz")->name, "json");
+  EXPECT_EQ(format_for_path("x.folded.gz.gz"), nullptr);
 }
 
 TEST(Registry, WhatFitsNoFormatIsRefusedWithTheReasonOfEach) {

@@ -73,12 +73,9 @@ class Redactor {
     for (const Mapping& mapping : in_.mappings) {
       Mapping row = mapping;
       row.path = out_.strings.add(redaction_.path(in_.text(mapping.path), mapping.kind));
-      if (!is_kernel(mapping.kind) && mapping.kind != CodeKind::kVdso) {
-        row.build_id = redaction_.build_id(mapping.build_id);
-        row.file.inode = redaction_.number(mapping.file.inode);
-        row.file.device = 0;
-        row.file.generation = 0;
-      }
+      // That of a kernel, too: who builds kernels is known by it, and nothing needs it where its names stay.
+      row.build_id = redaction_.build_id(mapping.build_id);
+      row.file = {.inode = redaction_.number(mapping.file.inode)};
       out_.mappings.add(row);
     }
   }

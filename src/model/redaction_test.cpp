@@ -16,8 +16,10 @@ Profile example() {
   program.build_id = BuildId(id);
   program.file = {1, 2, 3};
   const auto file = assembler.mapping(program);
-  const auto kernel =
-      assembler.mapping({.path = assembler.string("[kernel.kallsyms]"), .kind = CodeKind::kKernel, .base = 0x100});
+  const auto kernel = assembler.mapping({.path = assembler.string("[kernel.kallsyms]"),
+                                         .build_id = BuildId(id),
+                                         .kind = CodeKind::kKernel,
+                                         .base = 0x100});
   const auto copy = assembler.function({assembler.string("memcpy"), assembler.string("memcpy"), true});
   const auto unknown = assembler.function({assembler.string("[unknown] server+0x1200"), {}, false});
   auto at = assembler.stack({}, assembler.frame({.mapping = file, .address = 1, .function = unknown}));
@@ -49,7 +51,10 @@ TEST(Redaction, LeavesNoName) {
   for (const char* name : {"secret", "server", "/home", "handle"})
     EXPECT_EQ(text.find(name), std::string::npos) << text;
   for (const char* name : {"[kernel.kallsyms]", "kworker/0:1", "cycles"}) EXPECT_NE(text.find(name), std::string::npos);
-  EXPECT_NE(redacted.mappings[MappingId{1}].build_id, example().mappings[MappingId{1}].build_id);
+  for (const uint32_t file : {1, 2}) {
+    EXPECT_NE(redacted.mappings[MappingId{file}].build_id, example().mappings[MappingId{file}].build_id);
+    EXPECT_FALSE(redacted.mappings[MappingId{file}].build_id.empty());
+  }
   EXPECT_EQ(totals(redacted), totals(example()));
 }
 

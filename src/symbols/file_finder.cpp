@@ -165,13 +165,16 @@ struct FileFinder::State {
     return wanted;
   }
 
+  std::optional<Found> known(const std::string& key) {
+    const std::lock_guard lock(mutex);
+    const auto at = answers.find(key);
+    return at != answers.end() ? std::optional(at->second) : std::nullopt;
+  }
+
   // The answer for `key`, which `make` finds when it was not asked for before.
   template <class Make>
   Found remember(const std::string& key, Make make) {
-    {
-      const std::lock_guard lock(mutex);
-      if (const auto at = answers.find(key); at != answers.end()) return at->second;
-    }
+    if (auto before = known(key)) return *std::move(before);
     Found answer = make();
     const std::lock_guard lock(mutex);
     return answers.try_emplace(key, std::move(answer)).first->second;
@@ -249,7 +252,8 @@ struct FileFinder::State {
   std::vector<std::string> debug_candidates(const std::string& hex) const;
   std::vector<std::string> link_candidates(const std::string& path, std::string_view name) const;
 
-  Found find_code(const WantedFile& file);
+  enum class Servers { kAsk, kLeave };
+  Found find_code(const WantedFile& file, Servers servers);
   Found find_unproven(const WantedFile& file);
   Found find_debug(const std::string& path, Bytes build_id, const ElfFile* elf);
   void find_linked(const std::string& path, Bytes build_id, const ElfFile::DebugLink& link, BestDebugFile& best);
@@ -313,7 +317,7 @@ FileFinder::Found FileFinder::State::find_unproven(const WantedFile& file) {
   return not_found(Reason::file_missing);
 }
 
-FileFinder::Found FileFinder::State::find_code(const WantedFile& file) {
+FileFinder::Found FileFinder::State::find_code(const WantedFile& file, Servers asked) {
   if (options.kept != nullptr) {
     auto content = options.kept->open(file.build_id, file.identity);
     if (content && is_proven(content->bytes(), file.build_id)) {
@@ -328,8 +332,10 @@ FileFinder::Found FileFinder::State::find_code(const WantedFile& file) {
     if (auto content = with_build_id(path, file.build_id.bytes(), refused)) return found(std::move(*content), path);
   }
   Found fetched;
-  if (auto content = fetch(Debuginfod::Kind::kExecutable, file.build_id.bytes(), file.path, fetched)) {
-    return found(std::move(*content), fetched.path);
+  if (asked == Servers::kAsk) {
+    if (auto content = fetch(Debuginfod::Kind::kExecutable, file.build_id.bytes(), file.path, fetched)) {
+      return found(std::move(*content), fetched.path);
+    }
   }
   return not_found(refused ? Reason::build_id_mismatch : Reason::file_missing);
 }
@@ -402,10 +408,22 @@ FileFinder::Found FileFinder::State::find_debug(const std::string& path, Bytes b
 FileFinder::FileFinder(FinderOptions options) : state_(new State(std::move(options))) {}
 FileFinder::~FileFinder() = default;
 
+namespace {
+
+std::string key_of_code(const WantedFile& file) {
+  return fmt::format("code {} {} {} {}", file.build_id.hex(), file.identity.device, file.identity.inode, file.path);
+}
+
+}  // namespace
+
 FileFinder::Found FileFinder::find_code(const WantedFile& file) {
-  const auto key =
-      fmt::format("code {} {} {} {}", file.build_id.hex(), file.identity.device, file.identity.inode, file.path);
-  return state_->remember(key, [&] { return state_->find_code(file); });
+  return state_->remember(key_of_code(file), [&] { return state_->find_code(file, State::Servers::kAsk); });
+}
+
+FileFinder::Found FileFinder::find_code_at_hand(const WantedFile& file) {
+  if (auto known = state_->known(key_of_code(file))) return *std::move(known);
+  return state_->remember("at hand: " + key_of_code(file),
+                          [&] { return state_->find_code(file, State::Servers::kLeave); });
 }
 
 FileFinder::Found FileFinder::find_debug(const WantedFile& file, const ElfFile& elf) {

@@ -63,6 +63,8 @@ class FileFinder {
   };
   // The file that ran.
   Found find_code(const WantedFile& file);
+  // The same without asking a server for what was not asked for yet.
+  Found find_code_at_hand(const WantedFile& file);
   // Its separate debug file; `elf` is the file that ran. Servers are asked only when that has no debug information.
   Found find_debug(const WantedFile& file, const objects::ElfFile& elf);
   // The debug file of a build id, whose code is not at hand.

@@ -191,7 +191,8 @@ std::vector<std::string> report_cells(const Report& report, const ReportEntry& e
 
 std::string report_text(const Report& report, const analysis::Verdict& verdict, const ReportTextOptions& options) {
   std::string out = fmt::format("# Total Lost Samples: {}\n#\n", verdict.lost);
-  out += fmt::format("# Samples: {} of event '{}'\n", report.whole.count, printable(report.event));
+  const std::string event = report.event.empty() ? "an unnamed event" : "event '" + printable(report.event) + "'";
+  out += fmt::format("# Samples: {} of {}\n", report.whole.count, event);
   out += fmt::format("# Event count (approx.): {}\n", report.whole.value);
   out += "# " + printable(analysis::one_line(verdict)) + "\n#\n";
 

@@ -36,6 +36,14 @@ TEST(Printable, NamesCannotForgeLinesOrCommandTheTerminal) {
   EXPECT_EQ(columns("ü…x"), 3u);
 }
 
+TEST(ReportText, AnEventMayHaveNoName) {
+  const auto profile = TestProfile().add("main", 1, 100).finish();
+  analysis::Report report = make_report(profile, {});
+  report.event = {};
+  const auto text = report_text(report, {}, {});
+  EXPECT_NE(text.find("# Samples: 1 of an unnamed event\n"), std::string::npos) << text;
+}
+
 TEST(ReportText, LooksLikePerf) {
   const auto profile =
       TestProfile().add("main;work;hot", 7, 700).add("main;work;sys@[kernel]", 2, 200).add("main", 1, 100).finish();

@@ -39,13 +39,10 @@ class ConvertFirefoxTest(support.LiveTest):
         comments = [entry["value"] for section in profile["meta"]["extra"] for entry in section["entries"]]
         self.assertTrue(any(comment.startswith("verdict:") for comment in comments), comments)
 
-    def test_addresses_without_names_are_looked_up_by_build_id(self):
-        self.record()
-        expected = self.folded("--own", self.path("perf.data"))
-        profile = self.written()
+    def without_names(self, profile, name):
+        """Writes the profile as a recorder leaves it that looks nothing up in a library: a function is its address."""
         shared = profile["shared"]
-        spin = next(i for i, lib in enumerate(profile["libs"]) if lib["name"] == "spin")
-        # As a recorder leaves it that looks nothing up: a function is its address.
+        spin = next(i for i, lib in enumerate(profile["libs"]) if lib["name"] == name)
         functions = [i for i, resource in enumerate(shared["funcTable"]["resource"]) if resource == spin]
         unnamed = 0
         for frame, function in enumerate(shared["frameTable"]["func"]):
@@ -64,12 +61,64 @@ class ConvertFirefoxTest(support.LiveTest):
         self.assertGreater(unnamed, 2)
         with open(self.path("unnamed.json"), "w") as file:
             json.dump(profile, file)
+        return spin
+
+    def test_addresses_without_names_are_looked_up_by_build_id(self):
+        self.record()
+        expected = self.folded("--own", self.path("perf.data"))
+        profile = self.written()
+        spin = self.without_names(profile, "spin")
         self.assertEqual(self.folded(self.path("unnamed.json")), expected)
         # Of another build, the file is not used.
         profile["libs"][spin]["codeId"] = "00" * 20
         with open(self.path("other.json"), "w") as file:
             json.dump(profile, file)
         self.assertFalse(any(";work" in stack for stack in self.folded(self.path("other.json"))))
+
+    def test_addresses_are_those_of_the_code_as_loaded_whatever_the_linker(self):
+        if shutil.which("clang") is None or shutil.which("ld.lld") is None:
+            self.skipTest("clang and lld are not installed")
+        binary = self.path("lldspin")
+        source = os.path.join(support.ROOT, "tests", "programs", "spin.cpp")
+        for kind in ("-pie", "-no-pie"):
+            with self.subTest(kind):
+                done = support.run(["clang++", "-std=c++20", "-O1", "-g", "-fno-omit-frame-pointer", "-fuse-ld=lld", kind,
+                                    "-Wl,--build-id", source, "-o", binary])
+                self.assertEqual(done.returncode, 0, done.stderr)
+                self.tephra("record", "-g", "-F", "500", "-o", self.path("perf.data"), "--", binary, "300")
+                self.check_addresses(binary)
+
+    def check_addresses(self, binary):
+        headers = support.run(["readelf", "-lW", binary]).stdout
+        loads = [[int(word, 16) for word in line.split()[1:3]] for line in headers.splitlines() if "LOAD" in line]
+        first = loads[0][1]
+        self.assertTrue(any(offset != address - first for offset, address in loads), headers)
+        symbols = {}
+        for line in support.run(["nm", "-SC", binary]).stdout.splitlines():
+            words = line.split(maxsplit=3)
+            if len(words) == 4 and words[2] in "tT":
+                symbols[words[3].split("(")[0]] = (int(words[0], 16), int(words[1], 16))
+        profile = self.written()
+        shared = profile["shared"]
+        checked = 0
+        for function, address in zip(shared["frameTable"]["func"], shared["frameTable"]["address"]):
+            name = shared["stringArray"][shared["funcTable"]["name"][function]]
+            resource = shared["funcTable"]["resource"][function]
+            if resource < 0 or profile["libs"][resource]["name"] != "lldspin" or name not in symbols:
+                continue
+            start, size = symbols[name]
+            self.assertTrue(start <= first + address < start + size, (name, hex(address), hex(start), size))
+            checked += 1
+        self.assertGreater(checked, 1)
+        # And back: offsets in the file, by which names are found.
+        expected = self.folded("--own", self.path("perf.data"))
+        self.without_names(profile, "lldspin")
+        self.assertEqual(self.folded(self.path("unnamed.json")), expected)
+        # What was read is written as it was.
+        self.tephra("convert", "-q", self.path("out.firefox.json"), "-o", self.path("again.firefox.json"))
+        with open(self.path("again.firefox.json")) as file:
+            again = json.load(file)["shared"]["frameTable"]["address"]
+        self.assertEqual(sorted(set(again)), sorted(set(shared["frameTable"]["address"])))
 
     def test_simpleperf_writes_what_its_recording_holds(self):
         folder = os.path.join(support.FIXTURES, "perf-data", "aosp-simpleperf")

@@ -40,9 +40,31 @@ class AnyFormat(ConvertTest):
         folded = self.convert(data, name="out.folded")
         with open(folded) as file:
             self.assertEqual(parse_folded(file.read()), self.folded(data))
-        other = self.convert("--to", "folded", data, name="out.pb.gz")
+        other = self.convert("--to", "folded", data, name="out.pb")
         with open(folded) as one, open(other) as two:
             self.assertEqual(one.read(), two.read())
+
+    def test_an_output_called_gz_is_packed_whatever_its_format(self):
+        source = self.path("in.folded")
+        with open(source, "w") as file:
+            file.write("main;work 7\nmain;wait 5\n")
+        for ending in (".folded", ".json", ".speedscope.json", ".firefox.json", ".perf-script", ".data", ".pb"):
+            with self.subTest(ending):
+                packed = self.convert(source, name="out" + ending + ".gz")
+                with open(self.convert(source, name="out" + ending), "rb") as file:
+                    plain = file.read()
+                with gzip.open(packed) as file:
+                    # pprof's files are packed by any name.
+                    self.assertEqual(file.read(), gzip.decompress(plain) if ending == ".pb" else plain)
+                if ending != ".json":  # which is written only
+                    self.assertEqual(self.folded(packed), {"main;work": 7, "main;wait": 5})
+        upper = self.convert(source, name="OUT.PB.GZ")
+        self.assertEqual(self.folded(upper), {"main;work": 7, "main;wait": 5})
+        self.tephra("fold", "-q", source, "-o", self.path("stacks.folded.gz"))
+        with gzip.open(self.path("stacks.folded.gz"), "rt") as file:
+            self.assertEqual(parse_folded(file.read()), {"main;work": 7, "main;wait": 5})
+        with gzip.open(self.convert("--to", "folded", source, name="stacks.gz"), "rt") as file:
+            self.assertEqual(parse_folded(file.read()), {"main;work": 7, "main;wait": 5})
 
     def test_standard_input_and_output(self):
         data = self.recording()
@@ -138,6 +160,44 @@ class WrongWords(ConvertTest):
     def test_an_output_without_a_known_ending(self):
         text = self.refused("in.data", "-o", self.path("out.unknown"), status=2)
         self.assertIn("--to", text)
+
+    def test_an_output_that_is_to_be_packed_otherwise(self):
+        for name in ("out.folded.zst", "out.folded.XZ", "out.pb.bz2"):
+            self.assertIn("packed by gzip", self.refused("in.data", "-o", self.path(name), status=2))
+
+    def folded_input(self):
+        with open(self.path("in.folded"), "w") as file:
+            file.write("main;work 7\n")
+        return self.path("in.folded")
+
+    def test_filters_for_what_a_profile_does_not_say(self):
+        source = self.folded_input()
+        copies = [source, self.convert(source, name="out.pb.gz"), self.convert(source, name="out.data")]
+        lacking = (("--cpu", "0", "on which CPU its samples were taken"), ("--time", "1,2", "when its samples were taken"),
+                   ("--pid", "1", "of which processes its samples are"), ("--tid", "1", "of which threads its samples are"),
+                   ("--comm", "x", "what the threads of its samples are called"))
+        for path in copies:
+            for option, value, what in lacking:
+                with self.subTest(path=path, option=option):
+                    for command in ("report", "script", "flame"):
+                        text = self.tephra(command, option, value, "-i", path, status=1).stderr
+                        self.assertIn(f"it does not say {what}. Leave out {option}.", text)
+
+    def test_filters_that_leave_none_of_what_is_there(self):
+        data = self.recording()
+        for command in ("report", "script"):
+            text = self.tephra(command, "--comm", "nonesuch", "-i", data, status=1).stderr
+            self.assertIn("the filters leave none", text)
+            self.assertIn("the filters leave none", self.tephra(command, "--cpu", "4095", "-i", data, status=1).stderr)
+
+    def test_events_to_choose_from_are_told_with_those_that_have_no_samples(self):
+        data = self.path("two.data")
+        self.tephra("record", "-q", "-e", "cpu-clock", "-e", "alignment-faults", "-o", data, "--", program("spin"), "200")
+        for command in ("report", "script"):
+            text = self.tephra(command, "--event-filter", "nonesuch", "-i", data, status=1).stderr
+            self.assertIn("it has no event 'nonesuch'. There is: cpu-clock, alignment-faults (no samples).", text)
+            text = self.tephra(command, "--event-filter", "alignment-faults", "-i", data, status=1).stderr
+            self.assertIn("its event 'alignment-faults' has none", text)
 
     def test_a_format_that_is_not_there(self):
         self.assertIn("pprof", self.refused("in.data", "--to", "nonesuch", status=2))
