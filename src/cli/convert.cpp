@@ -1,4 +1,5 @@
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <vector>
@@ -13,6 +14,8 @@
 #include "formats/firefox.h"
 #include "formats/folded.h"
 #include "formats/format.h"
+#include "formats/perf_data.h"
+#include "formats/pprof.h"
 #include "model/merge.h"
 #include "symbols/linked_addresses.h"
 #include "symbols/program_file.h"
@@ -36,12 +39,20 @@ std::string list_of_formats() {
     list += fmt::format("  {:<14} {}{}  {}\n", format->name, reads ? 'r' : '-', format->write != nullptr ? 'w' : '-',
                         format->summary);
   }
+  list += "names that say what to write, with or without .gz behind them:\n";
+  for (const formats::Format* format : formats::formats()) {
+    if (format->write != nullptr) list += fmt::format("  {:<14}     {}\n", format->name, format->endings);
+  }
   return list;
 }
 
 // What to write: as --to says, else as the name of the output ends.
 base::Result<const formats::Format*> output_format(const std::string& to, const std::string& output) {
   const formats::Format* format = to.empty() ? formats::format_for_path(output) : formats::find_format(to);
+  if (format == nullptr && to.empty() && output == "-") {
+    return base::usage_error("nothing says what format to write", "", "",
+                             "Name the output (-o profile.pb.gz), or add --to: " + writable_formats() + ".");
+  }
   if (format == nullptr && to.empty()) {
     return base::usage_error("the name does not say what format to write", output,
                              "it ends in none of the known endings", "Add --to: " + writable_formats() + ".");
@@ -78,6 +89,13 @@ void declare(CLI::App& parser, ConvertArguments& arguments) {
   // What is converted is data for other tools, which know the idle task themselves.
   arguments.input.keep_idle = true;
   arguments.input.keep_own = true;
+}
+
+base::Status refuse_terminal(const formats::Format& format, const std::string& output) {
+  const bool binary = &format == &formats::kPprof || &format == &formats::kPerfData;
+  if (!binary || output != "-" || ::isatty(STDOUT_FILENO) == 0) return {};
+  return base::usage_error("a terminal cannot show", std::string(format.name), "it is no text",
+                           "Name a file with -o, or redirect the output.");
 }
 
 // All inputs as one profile.
@@ -131,6 +149,7 @@ base::Result<int> convert(std::span<const std::string> words) {
   }
   TEPHRA_CHECK_OK(refuse_packing(arguments.output));
   TEPHRA_TRY(const formats::Format* format, output_format(arguments.to, arguments.output));
+  TEPHRA_CHECK_OK(refuse_terminal(*format, arguments.output));
   arguments.input.build.keep_every_sample = format->single_samples;
   TEPHRA_TRY(model::Profile profile, read_inputs(arguments));
   if (format->one_event) {

@@ -4,6 +4,7 @@ import gzip
 import json
 import lzma
 import os
+import pty
 import re
 import shutil
 import subprocess
@@ -130,6 +131,21 @@ class AnyFormat(ConvertTest):
         listed = self.tephra("convert", "--formats").stdout
         for name in ("perf.data", "pprof", "folded"):
             self.assertRegex(listed, rf"(?m)^  {re.escape(name)} ")
+        self.assertRegex(listed, r"(?m)^  pprof +\.pb\.gz ")
+
+    def test_a_terminal_gets_text_alone(self):
+        with open(self.path("in.folded"), "w") as file:
+            file.write("main;work 5\n")
+        ours, theirs = pty.openpty()
+        try:
+            for name, status in (("pprof", 2), ("perf.data", 2), ("perf-script", 0)):
+                done = subprocess.run([TEPHRA, "convert", "-q", "--to", name, self.path("in.folded")], stdout=theirs,
+                                      stderr=subprocess.PIPE, text=True, check=False)
+                self.assertEqual((name, done.returncode, "a terminal cannot show" in done.stderr),
+                                 (name, status, status == 2))
+        finally:
+            os.close(ours)
+            os.close(theirs)
 
 
 class Verdicts(ConvertTest):
