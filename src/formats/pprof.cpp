@@ -363,6 +363,16 @@ std::string refusal(base::Bytes bytes) {
 
 }  // namespace
 
+bool ends_within_first_fields_of_pprof(base::Bytes beginning) {
+  try {
+    refusal_of_beginning(beginning);
+  } catch (const protozero::end_of_buffer_exception&) {
+    return true;
+  } catch (const protozero::exception&) {
+  }
+  return false;
+}
+
 const Format kPprof{
     .name = "pprof",
     .summary = "profile.proto of pprof, Go, Parca and Pyroscope",
