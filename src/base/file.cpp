@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cerrno>
 #include <filesystem>
@@ -15,17 +16,23 @@ namespace tephra::base {
 namespace {
 
 // Reads until the end of the file, or until more than `limit` bytes came.
-Result<std::string> read_to_end(int fd, const std::string& name, size_t limit) {
+Result<std::string> read_to_end(int fd, const std::string& name, size_t limit, FileContent::Judge judge = {}) {
+  constexpr size_t kStep = 64 << 10;
   std::string text;
   size_t used = 0;
   for (;;) {
-    if (text.size() - used < (64 << 10)) text.resize(text.size() * 2 + (64 << 10));
+    // One byte more than the limit tells that there is more.
+    if (text.size() - used < kStep) text.resize(std::min(text.size() * 2 + kStep, limit + 1));
     const ssize_t got = ::read(fd, text.data() + used, text.size() - used);
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) return system_error("cannot read", name, errno);
     if (got == 0) break;
     used += static_cast<size_t>(got);
     if (used > limit) return failed("cannot read", name, fmt::format("it is larger than {} bytes", limit));
+    if (judge && used > FileContent::kJudgedBeginning) {
+      TEPHRA_CHECK_OK(judge(as_bytes(text).first(FileContent::kJudgedBeginning)));
+      judge = {};
+    }
   }
   text.resize(used);
   return text;
@@ -45,14 +52,22 @@ void FileDescriptor::reset(int fd) {
   fd_ = fd;
 }
 
-Result<FileContent> FileContent::open(const std::string& path) {
-  if (path == "-") return from_descriptor(STDIN_FILENO, "standard input");
-  FileDescriptor fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
-  if (!fd) return system_error("cannot open", path, errno);
-  return from_descriptor(fd.get(), path);
+size_t most_in_memory() {
+  constexpr size_t kEnough = size_t{8} << 30;
+  const long pages = ::sysconf(_SC_PHYS_PAGES);
+  const long page_size = ::sysconf(_SC_PAGESIZE);
+  if (pages <= 0 || page_size <= 0) return kEnough;
+  return std::min(kEnough, static_cast<size_t>(pages) * static_cast<size_t>(page_size) / 4);
 }
 
-Result<FileContent> FileContent::from_descriptor(int fd, const std::string& name) {
+Result<FileContent> FileContent::open(const std::string& path, const Judge& judge) {
+  if (path == "-") return from_descriptor(STDIN_FILENO, "standard input", judge);
+  FileDescriptor fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!fd) return system_error("cannot open", path, errno);
+  return from_descriptor(fd.get(), path, judge);
+}
+
+Result<FileContent> FileContent::from_descriptor(int fd, const std::string& name, const Judge& judge) {
   struct stat info {};
   if (::fstat(fd, &info) != 0) return system_error("cannot open", name, errno);
   if (S_ISDIR(info.st_mode)) return system_error("cannot open", name, EISDIR);
@@ -69,7 +84,7 @@ Result<FileContent> FileContent::from_descriptor(int fd, const std::string& name
     // As many mappings as there may be: to hold whole files in memory instead would only make it worse.
     if (errno == ENOMEM) return system_error("cannot map", name, errno);
   }
-  TEPHRA_TRY(content.owned_, read_to_end(fd, name, SIZE_MAX / 4));
+  TEPHRA_TRY(content.owned_, read_to_end(fd, name, most_in_memory(), judge));
   content.bytes_ = as_bytes(content.owned_);
   return content;
 }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <string>
 #include <string_view>
 
@@ -26,14 +27,22 @@ class FileDescriptor {
   int fd_ = -1;
 };
 
+// How much of one thing may be held in memory where its size is not known before: beyond what a profile may be worth,
+// and below what the machine has.
+size_t most_in_memory();
+
 // The content of a file, mapped where the file can be mapped and read into memory where it cannot (a pipe, /proc).
 // The bytes stay valid as long as the object lives, also when it is moved.
 class FileContent {
  public:
+  // Looks at the first MiB of what cannot be mapped and is longer than that. An error: no more is read.
+  static constexpr size_t kJudgedBeginning = 1 << 20;
+  using Judge = std::function<Status(Bytes beginning)>;
+
   // `path` may be "-" for standard input. Directories, missing and unreadable files are errors that say so. A FIFO
-  // is read to its end; nothing else blocks.
-  static Result<FileContent> open(const std::string& path);
-  static Result<FileContent> from_descriptor(int fd, const std::string& name_for_errors);
+  // is read to its end; nothing else blocks. What cannot be mapped and holds more than most_in_memory() is an error.
+  static Result<FileContent> open(const std::string& path, const Judge& judge = {});
+  static Result<FileContent> from_descriptor(int fd, const std::string& name_for_errors, const Judge& judge = {});
   static FileContent from_string(std::string text);
 
   FileContent(FileContent&& other) noexcept;

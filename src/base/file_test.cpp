@@ -91,6 +91,36 @@ TEST_F(Files, ErrorsSayWhat) {
   EXPECT_TRUE(read_small_file(path("large"), 1000).ok());
 }
 
+// Some devices never end: whoever reads them says when it is enough.
+TEST_F(Files, TheBeginningOfWhatCannotBeMappedIsJudged) {
+  int judged = 0;
+  const auto refused = FileContent::open("/dev/zero", [&](Bytes beginning) -> Status {
+    ++judged;
+    EXPECT_EQ(beginning.size(), FileContent::kJudgedBeginning);
+    return failed("cannot read", "it", "zeros");
+  });
+  ASSERT_FALSE(refused.ok());
+  EXPECT_EQ(refused.error().why, "zeros");
+  EXPECT_EQ(judged, 1);
+}
+
+TEST_F(Files, WhatIsJudgedWellIsReadToItsEnd) {
+  const std::string text(3 * FileContent::kJudgedBeginning, 'x');
+  ASSERT_EQ(::mkfifo(path("fifo").c_str(), 0600), 0);
+  for (const size_t size : {size_t{1000}, FileContent::kJudgedBeginning, text.size()}) {
+    std::thread writer([&] { EXPECT_TRUE(write_file(path("fifo"), text.substr(0, size)).ok()); });
+    int judged = 0;
+    const auto content = FileContent::open(path("fifo"), [&](Bytes) -> Status {
+      ++judged;
+      return {};
+    });
+    writer.join();
+    ASSERT_TRUE(content.ok());
+    EXPECT_EQ(content->bytes().size(), size);
+    EXPECT_EQ(judged, size > FileContent::kJudgedBeginning ? 1 : 0);
+  }
+}
+
 TEST_F(Files, FilesOfProcHaveNoSizeAndAreReadToTheEnd) {
   const auto content = FileContent::open("/proc/self/maps");
   ASSERT_TRUE(content.ok());

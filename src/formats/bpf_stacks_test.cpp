@@ -54,6 +54,15 @@ TEST(Bpftrace, ReadsSumsAndCountsWhatItCannotRead) {
   EXPECT_EQ(profile.quality[Reason::malformed_records], 2u);
 }
 
+// Programs print their maps again and again.
+TEST(Bpftrace, WhatIsPrintedAgainIsOneRow) {
+  const auto profile = read(kBpftrace,
+                            "@n[\n    f+1\n, app]: 2\n@n[\n    f+1\n, other]: 5\n@m[\n    f+1\n, app]: 7\n"
+                            "@n[\n    f+1\n, app]: count 2, average 3, total 6\n");
+  EXPECT_EQ(profile.samples.count, (std::vector<uint64_t>{4, 5, 7}));
+  EXPECT_EQ(profile.samples.value, (std::vector<uint64_t>{8, 5, 7}));
+}
+
 TEST(Bpftrace, RefusesWhatHoldsNoStacks) {
   for (const std::string_view text : {"@[bash]: 5\n", "a;b 3\n", "@x: 4\n    f\n", ""}) {
     EXPECT_NE(kBpftrace.refusal(base::as_bytes(text)), "") << text;

@@ -121,7 +121,7 @@ class Reader {
 base::Result<model::Profile> read(base::Bytes bytes) { return Reader().read(base::as_text(bytes)); }
 
 std::string refusal(base::Bytes bytes) {
-  std::string_view text = base::as_text(bytes);
+  std::string_view text = beginning_of_header(bytes);
   return is_header(take_line(text)) ? ""
                                     : "it does not begin with '--- contentionz', '--- mutex:' or '--- contention:'";
 }

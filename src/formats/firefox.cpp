@@ -57,6 +57,8 @@ uint64_t nanoseconds_of(double milliseconds) {
 
 uint32_t line_of(int64_t number) { return number > 0 && number <= UINT32_MAX ? static_cast<uint32_t>(number) : 0; }
 
+bool is_of_firefox(const Json& meta) { return meta["product"].text() == "Firefox"; }
+
 FirefoxProfile::FirefoxProfile() {
   assembler_.facts().format = "firefox";
   assembler_.facts().engine = model::kEngineImported;
@@ -110,11 +112,11 @@ model::FrameId FirefoxProfile::frame(const Place& place) {
   return assembler_.frame(row);
 }
 
-model::ThreadId FirefoxProfile::thread(const Json& thread, const Json& meta) {
+model::ThreadId FirefoxProfile::thread(const Json& thread, bool in_firefox) {
   std::string name = thread["name"].text();
   const std::string process = thread["processName"].text();
   // Outside of Firefox, main threads have this name for the sake of its viewer alone.
-  if (name == "GeckoMain" && !process.empty() && meta["product"].text() != "Firefox") name = process;
+  if (name == "GeckoMain" && !process.empty() && !in_firefox) name = process;
   return assembler_.thread({task_id(thread["pid"]), task_id(thread["tid"]), assembler_.string(name)});
 }
 

@@ -110,7 +110,9 @@ class Reader {
   explicit Reader(const Json& root) : root_(root) {}
 
   model::Profile read() && {
-    profile_.read_meta(root_["meta"]);
+    const Json meta = root_["meta"];
+    profile_.read_meta(meta);
+    start_ = meta["startTime"].number();
     auto& assembler = profile_.assembler();
     event_ = assembler.event({assembler.string("samples"), assembler.string("samples")});
     // Processes hold the profiles of others, which may hold more; older ones as JSON text among the threads.
@@ -125,12 +127,14 @@ class Reader {
  private:
   void read_process(const Json& process) {
     read_libraries(process);
-    const double from_start = process["meta"]["startTime"].number() - root_["meta"]["startTime"].number();
+    const Json meta = process["meta"];
+    const double from_start = meta["startTime"].number() - start_;
+    const bool in_firefox = is_of_firefox(meta);
     for (const Json thread : process["threads"].elements()) {
       if (thread.is_text()) {
         processes_.push_back(parse_inner(thread.text()));
       } else {
-        read_thread(thread, process["meta"], from_start);
+        read_thread(thread, in_firefox, from_start);
       }
     }
     for (const Json inner : process["processes"].elements()) processes_.push_back(inner);
@@ -233,9 +237,9 @@ class Reader {
     return stacks;
   }
 
-  void read_thread(const Json& thread, const Json& meta, double from_start) {
+  void read_thread(const Json& thread, bool in_firefox, double from_start) {
     const std::vector<Stacks> stacks = read_stacks(thread, read_frames(thread));
-    model::ProfileAssembler::Sample sample{.event = event_, .thread = profile_.thread(thread, meta), .value = 1};
+    model::ProfileAssembler::Sample sample{.event = event_, .thread = profile_.thread(thread, in_firefox), .value = 1};
     const Rows<2> rows(thread["samples"], {"stack", "time"});
     rows.for_each([&](const std::array<Json, 2>& row) {
       const int64_t stack = row[0].integer(-1);
@@ -248,6 +252,7 @@ class Reader {
 
   const Json root_;
   FirefoxProfile profile_;
+  double start_ = 0;  // of the first process
   model::EventId event_;
   std::vector<FirefoxProfile::Library> libraries_;  // of the process at hand, by start
   std::deque<Json> processes_;

@@ -179,7 +179,7 @@ class Reader {
     if (shared["stackTable"].is_object()) {
       tables.emplace(profile_, shared, shared_strings_, source_names_, libraries_, kernel_categories_);
     }
-    base::JsonCursor selected(root_["meta"]["initialSelectedThreads"]);
+    base::JsonCursor selected(meta_["initialSelectedThreads"]);
     selected_ = selected.next().integer(-1);
     for (const Json thread : root_["threads"].elements()) {
       if (tables) {
@@ -234,7 +234,7 @@ class Reader {
   void read_samples(const Json& thread, const Tables& tables) {
     const Json samples = thread["samples"];
     Weights weights = weights_of(samples);
-    model::ProfileAssembler::Sample row{.thread = profile_.thread(thread, meta_)};
+    model::ProfileAssembler::Sample row{.thread = profile_.thread(thread, in_firefox_)};
     Json counts;
     if (const auto origin = SampleOrigin::read(thread[kOriginMember], profile_.assembler())) {
       row.thread = origin->thread;
@@ -279,6 +279,7 @@ class Reader {
 
   const Json root_;
   const Json meta_ = root_["meta"];
+  const bool in_firefox_ = is_of_firefox(meta_);
   // The format cannot say that times are made up; we do.
   const bool times_known_ = root_[kOriginMember]["times"].truth(true);
   FirefoxProfile profile_;

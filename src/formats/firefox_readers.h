@@ -38,7 +38,8 @@ class FirefoxProfile {
   };
   model::FrameId frame(const Place& place);
 
-  model::ThreadId thread(const base::Json& thread, const base::Json& meta);
+  // `in_firefox`: of the program itself, as is_of_firefox() says.
+  model::ThreadId thread(const base::Json& thread, bool in_firefox);
   void read_meta(const base::Json& meta);
 
   model::ProfileAssembler& assembler() { return assembler_; }
@@ -49,6 +50,9 @@ class FirefoxProfile {
 
   model::ProfileAssembler assembler_;
 };
+
+// Whether the program that `meta` describes is Firefox.
+bool is_of_firefox(const base::Json& meta);
 
 // Milliseconds as nanoseconds, from zero on.
 uint64_t nanoseconds_of(double milliseconds);

@@ -285,6 +285,26 @@ TEST(Firefox, ReadsWeightsOfEveryType) {
   }
 }
 
+// What is known of the program is looked up once, wherever it stands.
+TEST(Firefox, ManyThreadsAndMembersOfTheProgram) {
+  std::string members;
+  for (int i = 0; i < 100'000; ++i) members += fmt::format(R"("m{}":0,)", i);
+  std::string threads;
+  for (int i = 0; i < 100'000; ++i) {
+    threads += fmt::format(R"({}{{"name":"GeckoMain","processName":"p","tid":{}}})", i == 0 ? "" : ",", i);
+  }
+  for (const std::string_view kind : {R"("preprocessedProfileVersion":55)", R"("version":9)"}) {
+    const bool gecko = kind.find("preprocessed") == std::string_view::npos;
+    const std::string rest = gecko ? R"(,"processes":[{"threads":[]}])" : "";
+    const auto profile = read_text(kFirefox, fmt::format(R"({{"libs":[],{}"meta":{{{}{},"product":"Firefox"}},
+      "threads":[{}]{}}})",
+                                                         members, members, kind, threads, rest));
+    ASSERT_TRUE(profile.ok()) << profile.error().message();
+    ASSERT_EQ(profile->threads.size(), 100'000u);
+    EXPECT_EQ(profile->text(profile->threads[model::ThreadId{7}].comm), "GeckoMain");
+  }
+}
+
 // What all threads share is not taken apart for each of them.
 TEST(Firefox, ManyThreadsShareManyTexts) {
   constexpr size_t kThreads = 100'000;

@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "formats/folded_lines.h"
+#include "formats/joined_samples.h"
 #include "formats/plain_text.h"
 #include "model/event_weight.h"
 #include "model/profile_assembler.h"
@@ -130,7 +131,7 @@ class Reader {
         add(*last, last->stack, first);
       }
     }
-    flush();
+    samples_.move_to(assembler_);
     assembler_.facts().format = "folded";
     assembler_.facts().engine = model::kEngineImported;
     return std::move(assembler_).finish();
@@ -139,21 +140,7 @@ class Reader {
  private:
   void add(const Line& line, std::string_view text, model::EventId event) {
     if (line.fraction) ++assembler_.quality()[Reason::fractions_dropped];
-    const model::StackId found = stack(text);
-    // The order of lines is kept, but a line that merely repeats the one before needs no row.
-    uint64_t both = 0;
-    const bool again = has_row_ && found == row_.stack && event == row_.event;
-    if (again && !__builtin_add_overflow(row_.count, line.count, &both)) {
-      row_.count = row_.value = both;
-      return;
-    }
-    flush();
-    row_ = {.stack = found, .event = event, .thread = thread_, .count = line.count, .value = line.count};
-    has_row_ = true;
-  }
-  void flush() {
-    if (has_row_) assembler_.sample(row_);
-    has_row_ = false;
+    samples_.add({.stack = stack(text), .event = event, .thread = thread_, .count = line.count, .value = line.count});
   }
 
   model::StackId stack(std::string_view text) {
@@ -178,8 +165,7 @@ class Reader {
   model::ProfileAssembler assembler_;
   model::ThreadId thread_;
   model::MappingId mapping_;
-  model::ProfileAssembler::Sample row_;  // the last, which may grow
-  bool has_row_ = false;
+  JoinedSamples samples_;
 };
 
 base::Result<model::Profile> read(Bytes bytes) { return Reader().read(PlainText(bytes).text()); }

@@ -53,15 +53,36 @@ TEST(Folded, StacksThatCountNothingAreStacks) {
   EXPECT_FALSE(sniff("7ffd1000-7ffd2000 rw-p 00000000 00:00 0\n"));
 }
 
-TEST(Folded, ALineThatRepeatsTheOneBeforeNeedsNoRow) {
+TEST(Folded, LinesOfTheSameStackAreOneRow) {
   const auto profile = read("a;b 3\na;b 4\na;c 1\na;b 2\n");
-  EXPECT_EQ(profile.samples.count, (std::vector<uint64_t>{7, 1, 2}));
+  EXPECT_EQ(profile.samples.count, (std::vector<uint64_t>{9, 1}));
+  const auto pairs = read("a;b 3 4\na;c 1 1\na;b 2 5\n");
+  EXPECT_EQ(pairs.samples.count, (std::vector<uint64_t>{5, 9, 1, 1}));
+  EXPECT_EQ(pairs.samples.value, pairs.samples.count);
+}
+
+TEST(Folded, ManyRowsAreJoinedAndKeepTheirOrder) {
+  std::string text;
+  constexpr int kStacks = 5000;
+  for (int round = 0; round < 3; ++round) {
+    for (int i = 0; i < kStacks; ++i) text += "main;f" + std::to_string(i) + " " + std::to_string(i) + "\n";
+  }
+  const auto profile = read(text);
+  ASSERT_EQ(profile.samples.size(), size_t{kStacks});
+  for (int i = 0; i < kStacks; ++i) {
+    const auto row = static_cast<size_t>(i);
+    EXPECT_EQ(profile.samples.count[row], static_cast<uint64_t>(3 * i));
+    EXPECT_EQ(profile.function_name(profile.stacks[profile.samples.stack[row]].frame), "f" + std::to_string(i));
+  }
 }
 
 TEST(Folded, SumsBeyond64BitsAreRefused) {
   const auto profile = read_profile(base::as_bytes("a;b 18446744073709551615\na;c 5\n"), "huge.folded", {});
   ASSERT_FALSE(profile.ok());
   EXPECT_EQ(profile.error().why, "its sums exceed 64 bits");
+  const auto joined = read_profile(base::as_bytes("a;b 18446744073709551615\na;b 5\n"), "huge.folded", {});
+  ASSERT_FALSE(joined.ok());
+  EXPECT_EQ(joined.error().why, "its sums exceed 64 bits");
 }
 
 TEST(Folded, EventsThatCountNoSamplesAreWrittenByValue) {

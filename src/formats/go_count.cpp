@@ -73,7 +73,7 @@ base::Result<model::Profile> read(base::Bytes bytes) {
 }
 
 std::string refusal(base::Bytes bytes) {
-  std::string_view text = base::as_text(bytes.first(std::min<size_t>(bytes.size(), 64 << 10)));
+  std::string_view text = beginning_of_header(bytes);
   return parse_header(text) ? "" : "it does not begin with 'NAME profile: total' and a number";
 }
 

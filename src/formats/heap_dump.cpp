@@ -156,7 +156,7 @@ base::Result<model::Profile> read(base::Bytes bytes) {
 }
 
 std::string refusal(base::Bytes bytes) {
-  std::string_view text = base::as_text(bytes);
+  std::string_view text = beginning_of_header(bytes);
   return parse_header(take_line(text)) ? "" : "it does not begin with 'heap profile:' and numbers";
 }
 

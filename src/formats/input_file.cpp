@@ -1,22 +1,18 @@
 #include "formats/input_file.h"
 
-#include <unistd.h>
-
-#include <algorithm>
-
 #include "base/unpack.h"
+#include "formats/deciding_beginning.h"
+#include "formats/format.h"
 #include "formats/perf_data_folder.h"
 
 namespace tephra::formats {
 namespace {
 
-// Beyond what a profile may be worth, and below what the machine has: a small file may unpack to anything.
-size_t most_unpacked() {
-  constexpr size_t kEnough = size_t{8} << 30;
-  const long pages = ::sysconf(_SC_PHYS_PAGES);
-  const long page_size = ::sysconf(_SC_PAGESIZE);
-  if (pages <= 0 || page_size <= 0) return kEnough;
-  return std::min(kEnough, static_cast<size_t>(pages) * static_cast<size_t>(page_size) / 4);
+// A pipe or a device may never end: what fits no format is refused when that can be told.
+base::Status judge(base::Bytes beginning, const std::string& name) {
+  if (!base::packing_of(beginning).empty() || !decides_format(beginning)) return {};
+  TEPHRA_TRY([[maybe_unused]] const Format* format, recognise(beginning, name));
+  return {};
 }
 
 }  // namespace
@@ -26,10 +22,11 @@ base::Result<InputFile> InputFile::open(const std::string& path) {
     TEPHRA_TRY(std::string joined, read_perf_data_folder(path));
     return InputFile(base::FileContent::from_string(std::move(joined)));
   }
-  TEPHRA_TRY(auto content, base::FileContent::open(path));
+  TEPHRA_TRY(auto content,
+             base::FileContent::open(path, [&](base::Bytes beginning) { return judge(beginning, path); }));
   // A file may be packed more than once: an archive of files that are packed already.
   for (int layers = 0; layers < 3 && !base::packing_of(content.bytes()).empty(); ++layers) {
-    auto unpacked = base::unpack(content.bytes(), most_unpacked());
+    auto unpacked = base::unpack(content.bytes(), base::most_in_memory());
     if (!unpacked) {
       unpacked.error().on = path;
       return std::move(unpacked).error();

@@ -161,7 +161,9 @@ base::Result<model::Profile> read(base::Bytes bytes) {
 
 std::string refusal(base::Bytes bytes) {
   std::string_view text = base::as_text(bytes);
-  if (!kind_of(take_line(text))) return "it begins with neither '--- heapz 1 ---' nor '--- contentionz 1 ---'";
+  std::string_view header = beginning_of_header(bytes);
+  if (!kind_of(take_line(header))) return "it begins with neither '--- heapz 1 ---' nor '--- contentionz 1 ---'";
+  take_line(text);
   return says_java(text) ? "" : "it does not say 'format = java'";
 }
 

@@ -7,6 +7,8 @@
 #include <string_view>
 #include <vector>
 
+#include "base/bytes.h"
+
 namespace tephra::formats {
 
 // What the text formats of gperftools, jemalloc, Go and Java have in common.
@@ -16,6 +18,12 @@ inline std::string_view trimmed(std::string_view text) {
   const size_t begin = text.find_first_not_of(kBlanks);
   if (begin == std::string_view::npos) return {};
   return text.substr(begin, text.find_last_not_of(kBlanks) + 1 - begin);
+}
+
+// Where the lines are that tell the format: what has no lines is not searched for one to its end.
+inline std::string_view beginning_of_header(base::Bytes bytes) {
+  constexpr size_t kMost = 64 << 10;
+  return base::as_text(bytes.first(std::min(bytes.size(), kMost)));
 }
 
 // Takes the next line off `text`.

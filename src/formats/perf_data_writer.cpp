@@ -15,6 +15,7 @@
 #include <fmt/format.h>
 
 #include "abi/walk_end.h"
+#include "base/number_hash.h"
 #include "formats/code_layout.h"
 #include "formats/perf_data_sections.h"
 #include "stream/converted_facts.h"
@@ -455,7 +456,7 @@ class Writer {
   std::vector<std::string_view> units_;  // that readers know by themselves
   std::map<int32_t, Process> processes_;
   std::vector<std::vector<int32_t>> processes_of_range_;
-  std::unordered_map<int32_t, model::StringId> comms_;  // by thread: its name so far
+  std::unordered_map<int32_t, model::StringId, base::NumberHash> comms_;  // by thread: its name so far
   std::vector<Feature> features_;
   std::string data_;
   uint64_t depth_limit_ = 0;  // samples whose stacks a record cannot hold

@@ -87,6 +87,23 @@ TEST(PerfScriptHeader, LongLinesAreReadOnce) {
   EXPECT_EQ(header->tid, 7);
 }
 
+// A line holds as many names as it likes, of a file whose name is as long.
+TEST(PerfScript, LongNamesOfFilesAreNotRepeatedWhole) {
+  std::string names;
+  for (int i = 0; i < 20'000; ++i) names += "[unknown]->";
+  const std::string module = "perf-" + std::string(400'000, '0') + "7.map";
+  const auto profile =
+      read("app 10/11 5.000001: 200 cpu-clock: \n\t99 " + names + "La/c;.put (/tmp/" + module + ")\n\n");
+  size_t frames = 0;
+  for (auto stack = profile.samples.stack[0]; stack; stack = profile.stacks[stack].parent) ++frames;
+  EXPECT_EQ(frames, 20'001u);
+  EXPECT_EQ(profile.function_name(profile.stacks[profile.stacks[profile.samples.stack[0]].parent].frame),
+            "[unknown] " + module.substr(0, 255));
+  size_t text = 0;
+  for (uint32_t i = 0; i < profile.strings.size(); ++i) text += profile.strings[model::StringId{i}].size();
+  EXPECT_LT(text, 10'000u);
+}
+
 TEST(PerfScript, ReadsWhatTheLinesTell) {
   const auto profile = read(
       "# hostname : box\n# cmdline : /usr/bin/perf record -g\n#\n"

@@ -7,7 +7,7 @@ namespace {
 
 using base::Bytes;
 
-constexpr size_t kSniffedBytes = 64 << 10;
+constexpr size_t kMostSniffedBytes = 64 << 20;  // where a line is longer
 constexpr std::string_view kUtf8Mark = "\xef\xbb\xbf";
 constexpr std::string_view kUtf16LittleMark = "\xff\xfe";
 constexpr std::string_view kUtf16BigMark = "\xfe\xff";
@@ -79,9 +79,12 @@ std::string without_returns(std::string_view text) {
 }  // namespace
 
 Bytes beginning(Bytes bytes) {
-  if (bytes.size() <= kSniffedBytes) return bytes;
-  const size_t end = base::as_text(bytes.first(kSniffedBytes)).rfind('\n');
-  return end == std::string_view::npos ? bytes : bytes.first(end + 1);
+  for (const size_t most : {kSniffedBytes, kMostSniffedBytes}) {
+    if (bytes.size() <= most) return bytes;
+    const size_t end = base::as_text(bytes.first(most)).rfind('\n');
+    if (end != std::string_view::npos) return bytes.first(end + 1);
+  }
+  return bytes.first(kMostSniffedBytes);
 }
 
 PlainText::PlainText(Bytes bytes) : text_(base::as_text(bytes)) {

@@ -22,6 +22,9 @@ class PlainText {
   std::string_view text_;
 };
 
+// How much of a text is looked at, where its lines are no longer than that.
+inline constexpr size_t kSniffedBytes = 64 << 10;
+
 // The first lines of a file, enough to tell what kind of text it is.
 base::Bytes beginning(base::Bytes bytes);
 

@@ -67,7 +67,13 @@ class Reader {
     uint32_t count = 0;
   };
 
-  model::StringId text(uint64_t id) { return assembler_.string(tables_.text(id)); }
+  // However often a text is named, it is read once.
+  model::StringId text(uint64_t id) {
+    const std::string_view text = tables_.text(id);
+    std::optional<model::StringId>& known = texts_[id];
+    if (!known) known = assembler_.string(text);
+    return *known;
+  }
 
   std::string_view unit(uint64_t id) const {
     const std::string_view unit = tables_.text(id);
@@ -277,6 +283,8 @@ class Reader {
   const Tables& tables_;
   const size_t most_frames_;
   model::ProfileAssembler assembler_;
+  std::vector<std::optional<model::StringId>> texts_ =
+      std::vector<std::optional<model::StringId>>(tables_.texts.size());
   model::MappingId none_;
   std::vector<Event> events_;
   std::unordered_map<uint64_t, model::MappingId, base::NumberHash> mappings_;
@@ -362,6 +370,16 @@ std::string refusal(base::Bytes bytes) {
 }
 
 }  // namespace
+
+bool ends_within_first_fields_of_pprof(base::Bytes beginning) {
+  try {
+    refusal_of_beginning(beginning);
+  } catch (const protozero::end_of_buffer_exception&) {
+    return true;
+  } catch (const protozero::exception&) {
+  }
+  return false;
+}
 
 const Format kPprof{
     .name = "pprof",

@@ -3,11 +3,13 @@
 #include <algorithm>
 #include <array>
 
+#include "base/file.h"
 #include "base/lower_case.h"
 #include "formats/bcc_stacks.h"
 #include "formats/bpftrace.h"
 #include "formats/chrome.h"
 #include "formats/contentionz.h"
+#include "formats/deciding_beginning.h"
 #include "formats/filtered_profile.h"
 #include "formats/firefox.h"
 #include "formats/folded.h"
@@ -95,6 +97,9 @@ std::string hint(base::Bytes bytes) {
 
 base::Result<const Format*> recognise(base::Bytes bytes, const std::string& name) {
   if (bytes.empty()) return base::failed("cannot read", name, "the file is empty");
+  // A file of zeros, or of something else, may be of any size.
+  constexpr size_t kBeginning = base::FileContent::kJudgedBeginning;
+  if (bytes.size() > kBeginning && decides_format(bytes.first(kBeginning))) bytes = bytes.first(kBeginning);
   std::string tried;
   for (const Format* format : formats()) {
     if (format->refusal == nullptr) continue;

@@ -120,6 +120,25 @@ TEST(ScriptFold, LongLinesAreReadOnce) {
   EXPECT_EQ(rust_spelling(name + "$LT$::h0123456789abcdef"), name + "<");
 }
 
+std::string repeated(std::string_view text, size_t times) {
+  std::string all;
+  for (size_t i = 0; i < times; ++i) all += text;
+  return all;
+}
+
+// As often as its functions are not known, or as there are names before it.
+TEST(ScriptFold, LongModulesAndPlacesAreNotRepeatedWhole) {
+  constexpr size_t kTimes = 20'000;
+  const std::string module(400'000, 'm');
+  const std::string head = "aa 1 1.0: 5 e:\n\t1 ";
+  const std::string unknown = "[" + std::string(255, 'm') + "]";
+  EXPECT_EQ(fold(head + repeated("[unknown]->", kTimes) + "f (/" + module + ")\n\n", {}),
+            "aa;" + unknown + repeated(";" + unknown + "_[i]", kTimes - 1) + ";f_[i] 5\n");
+  const std::string placed = fold(head + repeated("f->", kTimes) + "f (m)\n  " + module + "\n\n", {.srcline = true});
+  EXPECT_TRUE(placed.starts_with("aa;f:" + module + ";f_[i];f_[i]"));
+  EXPECT_LT(placed.size(), 2 * module.size());
+}
+
 // Longer than the pieces that are read in parallel; every stack is counted once, wherever pieces are cut.
 TEST(ScriptFold, LongTextIsReadInPieces) {
   std::string text;

@@ -70,21 +70,25 @@ bool is_perf_map(std::string_view module) {
   return false;
 }
 
+// What a name that is not known is called. One line may have many of them.
 std::string stand_in(const FrameLine& line, bool with_address) {
   std::string text = "[";
-  text += line.module == kUnknown ? "unknown" : behind_last_slash(line.module);
+  text += line.module == kUnknown ? "unknown" : cut_file_name(behind_last_slash(line.module));
   if (with_address) text.append(" <").append(line.address).append(">");
   return text + "]";
 }
 
-void mark(std::string& name, const FrameLine& line, const ScriptNameOptions& options, bool inlined) {
-  if (inlined) {
-    if (!contains(name, kInlined)) name += kInlined;
-  } else if (options.kernel && is_kernel_module(line.module, options.rules)) {
+// `name` is the first of a line.
+void mark(std::string& name, const FrameLine& line, const ScriptNameOptions& options) {
+  if (options.kernel && is_kernel_module(line.module, options.rules)) {
     name += kKernel;
   } else if (options.jit && is_perf_map(line.module) && !contains(name, kJit)) {
     name += kJit;
   }
+}
+
+void mark_inlined(std::string& name) {
+  if (!contains(name, kInlined)) name += kInlined;
 }
 
 // The next of the names that "->" joins. Empty ones at the end are none.
@@ -169,16 +173,19 @@ std::string shorter_name(std::string_view raw, NameRules rules, bool java) {
 }
 
 FrameTexts frame_texts(const FrameLine& line, const ScriptNameOptions& options, bool java, std::string_view source) {
+  constexpr size_t kMostWithSource = 64 << 10;  // so much text has a place behind every name
   FrameTexts texts;
   std::string_view names = without_offset(line.function);
   if (names.starts_with('(')) return texts;  // the name of a process
   names = without_empty_ends(names);
+  const std::string unknown = contains(names, kUnknown) ? stand_in(line, options.addresses) : "";
   while (!names.empty()) {
     const std::string_view raw = take_name(names);
     const bool known = raw != kUnknown;
-    std::string name = shorter_name(known ? raw : stand_in(line, options.addresses), options.rules, java);
-    mark(name, line, options, texts.frames > 0);
-    if (!source.empty() && (known || line.module != kUnknown)) name.append(":").append(source);
+    std::string name = shorter_name(known ? raw : unknown, options.rules, java);
+    texts.frames == 0 ? mark(name, line, options) : mark_inlined(name);
+    const bool placed = !source.empty() && texts.text.size() < kMostWithSource;
+    if (placed && (known || line.module != kUnknown)) name.append(":").append(source);
     if (texts.frames > 0) texts.text += ';';
     texts.text += name;
     ++texts.frames;

@@ -32,6 +32,13 @@ struct FrameTexts {
 FrameTexts frame_texts(const FrameLine& line, const ScriptNameOptions& options, bool java,
                        std::string_view source = {});
 
+// A file's name for the eye. What is longer than such names can be is cut: a line that says often that a function of a
+// file is not known would repeat it as often.
+inline std::string_view cut_file_name(std::string_view name) {
+  constexpr size_t kLongest = 255;  // NAME_MAX
+  return name.substr(0, kLongest);
+}
+
 // One function's name, made shorter; "->" and brackets in front of it have no meaning here.
 std::string shorter_name(std::string_view raw, NameRules rules, bool java);
 

@@ -63,9 +63,8 @@ std::optional<FrameLine> parse_any_frame(std::string_view text) {
 }
 
 // "libGLESv2_adreno.so[+29c3f0]" is simpleperf's word for an unknown function.
-bool is_place_in_module(std::string_view function, std::string_view module) {
-  return function.ends_with(']') && function.starts_with(base::path_base_name(module)) &&
-         function.substr(base::path_base_name(module).size()).starts_with("[+");
+bool is_place_in_file(std::string_view function, std::string_view file) {
+  return function.ends_with(']') && function.starts_with(file) && function.substr(file.size()).starts_with("[+");
 }
 
 // A name for the eye: demangled, without parameters.
@@ -106,19 +105,20 @@ ScriptStacks::Line ScriptStacks::parse(std::string_view text) {
     line.offset = static_cast<uint32_t>(hex(frame->function.substr(plus + 3)).value_or(0));
   }
   const bool generated = parse_script_module(line.module, line.address).kind == CodeKind::kJit;
+  const std::string_view file = base::path_base_name(line.module);
   // What was inlined is told so in perf maps of Java alone; elsewhere "->" is an operator's name.
   for (std::string_view left = function; !left.empty();) {
     const size_t end = generated ? left.find("->") : std::string_view::npos;
     const std::string_view raw = left.substr(0, end);
     left.remove_prefix(end == std::string_view::npos ? left.size() : end + 2);
     if (raw.empty()) continue;
-    const bool named = raw != kUnknown && !is_place_in_module(raw, line.module);
+    const bool named = raw != kUnknown && !is_place_in_file(raw, file);
     line.functions.push_back({named ? shown_name(raw, generated) : std::string(raw), std::string(raw), named});
   }
   if (line.functions.empty()) line.functions.push_back({std::string(kUnknown), {}, false});
   for (Function& part : line.functions) {
     if (part.raw == kUnknown && line.module != kUnknown) {
-      part.name = std::string(kUnknown) + " " + std::string(base::path_base_name(line.module));
+      part.name = std::string(kUnknown) + " " + std::string(cut_file_name(file));
     }
     if (!part.named) part.raw.clear();
   }

@@ -47,10 +47,11 @@ void TextStacks::add(const Sample& sample) {
   const std::string_view unit = sample.unit.empty() ? sample.event : sample.unit;
   const auto event = assembler_.event({assembler_.string(sample.event), assembler_.string(unit), {}, sample.uncounted});
   const auto thread = assembler_.thread({sample.pid, -1, assembler_.string(sample.comm)});
-  assembler_.sample({.stack = stack, .event = event, .thread = thread, .count = sample.count, .value = sample.value});
+  samples_.add({.stack = stack, .event = event, .thread = thread, .count = sample.count, .value = sample.value});
 }
 
 model::Profile TextStacks::finish(std::string_view format) && {
+  samples_.move_to(assembler_);
   assembler_.facts().format = format;
   assembler_.facts().engine = model::kEngineImported;
   return std::move(assembler_).finish();

@@ -5,6 +5,7 @@
 #include <string_view>
 #include <vector>
 
+#include "formats/joined_samples.h"
 #include "model/profile_assembler.h"
 
 namespace tephra::formats {
@@ -39,6 +40,7 @@ class TextStacks {
  private:
   model::ProfileAssembler assembler_;
   model::MappingId mapping_ = assembler_.mapping({.kind = model::CodeKind::kImported});
+  JoinedSamples samples_;
 };
 
 }  // namespace tephra::formats

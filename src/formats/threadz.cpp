@@ -82,7 +82,7 @@ class Reader {
 base::Result<model::Profile> read(base::Bytes bytes) { return Reader().read(base::as_text(bytes)); }
 
 std::string refusal(base::Bytes bytes) {
-  std::string_view text = base::as_text(bytes.first(std::min<size_t>(bytes.size(), 64 << 10)));
+  std::string_view text = beginning_of_header(bytes);
   const std::string_view line = first_line(text);
   return is_header(line) || begins_thread(line) ? "" : "it does not begin with '--- threadz' or '--- Thread'";
 }

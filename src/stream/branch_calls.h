@@ -4,6 +4,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "base/number_hash.h"
 #include "stream/event.h"
 
 namespace tephra::stream {
@@ -33,8 +34,8 @@ class BranchCalls {
   void stitch(const Sample& sample, std::vector<uint64_t>& addresses);
 
   bool stitch_;
-  size_t most_branches_ = 0;                // of all samples so far
-  std::unordered_map<int32_t, Last> last_;  // by thread
+  size_t most_branches_ = 0;                                  // of all samples so far
+  std::unordered_map<int32_t, Last, base::NumberHash> last_;  // by thread
 };
 
 }  // namespace tephra::stream

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/bytes.h"
+#include "base/number_hash.h"
 #include "stream/jit_pieces.h"
 
 namespace tephra::stream {
@@ -116,7 +117,7 @@ class JitCode {
   static void note_change(Track& track, uint64_t moment);
 
   std::vector<Track> tracks_{1};  // 0: none
-  std::unordered_map<int32_t, std::vector<Epoch>> epochs_;
+  std::unordered_map<int32_t, std::vector<Epoch>, base::NumberHash> epochs_;
   std::vector<Function> functions_;
   std::vector<JitLine> lines_;
   std::vector<Description> descriptions_;

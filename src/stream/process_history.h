@@ -6,6 +6,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "base/number_hash.h"
 #include "model/profile_assembler.h"
 #include "stream/address_space.h"
 #include "stream/event.h"
@@ -87,8 +88,8 @@ class ProcessHistory {
   model::BuildId kernel_build_id_;
   AddressSpaces spaces_;
   JitCode jit_;
-  std::unordered_map<int32_t, Process> processes_;
-  std::unordered_map<int32_t, Changes<model::StringId>> comms_;  // by thread
+  std::unordered_map<int32_t, Process, base::NumberHash> processes_;
+  std::unordered_map<int32_t, Changes<model::StringId>, base::NumberHash> comms_;  // by thread
   Process kernel_;
   model::MappingId kernel_image_;
 };

@@ -4,6 +4,7 @@
 #include <set>
 #include <unordered_map>
 
+#include "base/number_hash.h"
 #include "stream/jit_reader.h"
 
 namespace tephra::stream {
@@ -163,7 +164,7 @@ class Scanner {
   SideBand& side_band_;
   const BuildOptions& options_;
   std::set<JitTrace> jit_traces_;
-  std::unordered_map<int32_t, uint64_t> begun_;
+  std::unordered_map<int32_t, uint64_t, base::NumberHash> begun_;
   std::vector<Pending> pending_;
   uint64_t last_sample_ = 0;  // the latest time of the samples that end chunks
   uint64_t newest_ = 0;       // time of the samples so far
