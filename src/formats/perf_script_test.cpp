@@ -154,6 +154,24 @@ TEST(PerfScript, OperatorsAreOneFunction) {
             "std::unique_ptr<T>::operator->");
 }
 
+// Functions are told apart by what the text calls them, brackets and all.
+TEST(PerfScript, BracketsAreAPartOfNames) {
+  const auto profile = read(
+      "app 1 1.0: 1 cycles:\n"
+      "\t10 foo(int)::{lambda(int)#1}::operator()(int) const+0x4 (/x)\n"
+      "\t20 foo(int)+0x8 (/x)\n"
+      "\t30 decltype(auto) f<int>(int)+0x8 (/x)\n"
+      "\t40 bool (*g())(int)+0x8 (/x)\n"
+      "\t50 (DOM) Document.activeElement (/tmp/perf-1.map)\n"
+      "\t60 (garbage collector) ([unknown])\n"
+      "\t70 (root) ([unknown])\n");
+  EXPECT_EQ(stack_of(profile, 0),
+            "(root);(garbage collector);(DOM) Document.activeElement;bool (*g())(int);decltype(auto) f<int>;foo;"
+            "foo(int)::{lambda(int)#1}::operator()");
+  EXPECT_EQ(profile.text(profile.functions[leaf(profile, 0).function].system_name),
+            "foo(int)::{lambda(int)#1}::operator()(int) const");
+}
+
 // The physical frame below is where the sample was taken, not where a call returns to.
 TEST(PerfScript, TheLeafIsAnInstructionBelowWhatWasInlined) {
   const auto profile = read(

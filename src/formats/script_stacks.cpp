@@ -10,6 +10,7 @@
 #include "formats/script_modules.h"
 #include "formats/script_names.h"
 #include "objects/demangle.h"
+#include "objects/parameters.h"
 
 namespace tephra::formats {
 namespace {
@@ -68,12 +69,15 @@ bool is_place_in_module(std::string_view function, std::string_view module) {
          function.substr(base::path_base_name(module).size()).starts_with("[+");
 }
 
-// A name for the eye: demangled, without parameters.
+// "Lcom/a/B;.run(Ljava/lang/Object;)V", as perf maps of Java have it.
+bool is_java_signature(std::string_view raw) { return raw.starts_with('L') && raw.find('/') != std::string_view::npos; }
+
+// A name for the eye: demangled, without parameters. What is folded is cut at the first bracket, as others do it; that
+// would count what a lambda took as the function's around it.
 std::string shown_name(std::string_view raw, bool generated) {
   if (objects::is_mangled(raw)) return objects::demangle(raw);
-  std::string name = shorter_name(raw, NameRules::kInferno, generated);
-  if (name.ends_with("operator") && raw.substr(std::min(raw.size(), name.size())).starts_with("()")) name += "()";
-  return name;
+  if (generated && is_java_signature(raw)) return shorter_name(raw, NameRules::kInferno, true);
+  return objects::without_parameters(rust_spelling(raw));
 }
 
 }  // namespace
