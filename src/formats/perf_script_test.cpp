@@ -70,6 +70,18 @@ TEST(PerfScriptHeader, EveryMixOfFields) {
   ASSERT_TRUE(nameless);
   EXPECT_EQ(nameless->comm, "");
 
+  const auto numbers = parse_script_header("V8 Worker  10/11    250 ");
+  ASSERT_TRUE(numbers);
+  EXPECT_EQ(numbers->comm, "V8 Worker");
+  EXPECT_EQ(numbers->pid, 10);
+  EXPECT_EQ(numbers->tid, 11);
+  EXPECT_EQ(numbers->period, 250u);
+  EXPECT_EQ(numbers->event, "");
+  const auto timed = parse_script_header("app 10 1.5:  250 ");
+  ASSERT_TRUE(timed);
+  EXPECT_EQ(timed->period, 250u);
+  EXPECT_EQ(timed->rest, "");
+
   for (const auto line : {"", "# comm 1 [000] 1.0: e:", "\tffffffff8103ce3b native_safe_halt ([kernel.kallsyms])",
                           "one two three", "7f00-7f01 r-xp 00000000 08:01 12 /lib/x"}) {
     EXPECT_FALSE(parse_script_header(line)) << line;
@@ -216,6 +228,10 @@ TEST(PerfScript, IsRecognisedByItsFirstSample) {
   EXPECT_EQ(refusal("app 7/7 [001] 1.5: 1 sched:x: a=b\n"), "");
   EXPECT_EQ(refusal("g++ 23817 cpu-clock:ppp: \n\t           1469e handle_amd\n\t  0 [unknown]\n\n"), "");
   EXPECT_NE(refusal("java 1 9.5: 10 cpu-clock:\n\n\tffff fput+0xb ([kernel.kallsyms])\n"), "");
+  EXPECT_EQ(refusal("w  6717 \n\t            1199 burn_b (/w)\n\n"), "");
+  EXPECT_EQ(refusal("w    2004008 \n\t            1199 burn_b\n\n"), "");
+  EXPECT_EQ(refusal("w  6717 [001] \n\t            1199 burn_b\n\n"), "");
+  EXPECT_NE(refusal("w  6717 \nmain 12\n"), "");
   EXPECT_NE(refusal("app 7 main\n\t1 f (m)\n"), "");
   EXPECT_NE(refusal("app;main 7\n"), "");
   EXPECT_NE(refusal("00400000-00452000 r-xp 00000000 08:02 173521 /usr/bin/x\n"), "");

@@ -1,5 +1,6 @@
 """Live tests of text that other tools print: perf script, bpftrace."""
 
+import itertools
 import os
 import re
 import shutil
@@ -45,6 +46,29 @@ class PerfScriptText(LiveTest):
                 theirs = run(["perl", stackcollapse(), *options, path])
                 ours = self.tephra("fold", "-q", *options, path)
                 self.assertEqual(ours.stdout, theirs.stdout, (which, options))
+
+    def test_every_mix_of_fields_that_stackcollapse_perf_takes(self):
+        if stackcollapse() is None:
+            self.skipTest("no stackcollapse-perf.pl: set FLAMEGRAPH_DIR")
+        # With CPUs, which samples of one process do not have by themselves.
+        data, path = self.script("--sample-cpu", "--", program("split"), "0.3")
+        samples = sum(self.folded("--counts", path).values())
+        taken = 0
+        for mix in itertools.product(("", "pid", "tid", "pid,tid"), ("", "cpu"), ("", "time"), ("", "period"),
+                                     ("", "event"), ("ip,sym,dso", "ip,sym,symoff,dso")):
+            fields = ",".join(field for field in ("comm", *mix) if field)
+            script = run(["perf", "script", "-i", data, "-F", fields])
+            self.assertEqual(script.returncode, 0, script.stderr)
+            with open(path, "w") as file:
+                file.write(script.stdout)
+            theirs = run(["perl", stackcollapse(), path]).stdout
+            if not any(";" in line for line in theirs.splitlines()):
+                continue  # it found no sample, or none of the frames
+            taken += 1
+            self.assertEqual(self.tephra("fold", "-q", path).stdout, theirs, fields)
+            # The other commands have all samples, too.
+            self.assertEqual(sum(self.folded("--counts", "--redact", path).values()), samples, fields)
+        self.assertGreaterEqual(taken, 3 * 2 * 2 * 2 * 2 * 2)
 
     def test_reads_a_pipe(self):
         _, path = self.script("--", program("split"), "0.3")
