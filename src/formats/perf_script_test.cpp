@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "formats/perf_script_header.h"
 #include "formats/script_modules.h"
 
@@ -119,7 +121,7 @@ TEST(PerfScript, ReadsWhatTheLinesTell) {
   EXPECT_EQ(profile.text(profile.events[profile.samples.event[0]].unit), "ns");
   EXPECT_EQ(profile.threads[profile.samples.thread[1]].tid, 12);
 
-  EXPECT_EQ(stack_of(profile, 0), "[unknown] libx.so;do_it;ns::leaf");
+  EXPECT_EQ(stack_of(profile, 0), "[unknown] libx.so+0x7f00;do_it;ns::leaf");
   EXPECT_EQ(leaf(profile, 0).symbol_offset, 0x14u);
   EXPECT_EQ(leaf(profile, 0).address, 0x1234u);
   EXPECT_EQ(profile.text(profile.functions[leaf(profile, 0).function].system_name), "ns::leaf(int)");
@@ -148,7 +150,7 @@ TEST(PerfScript, ReadsFramesWithoutModuleAndWithSource) {
   const auto profile = read(
       "app 7 1.5: 1 e:\n\t  55d0 main+0x4\n\t  55d8\n\n"
       "app 7 1.6: 1 e:\n\t  55d0 main+0x4 (/bin/app)\n  app.cpp:12\n\t  1 f (/l.so)\n  l.so[1]\n\n");
-  EXPECT_EQ(stack_of(profile, 0), "[unknown];main");
+  EXPECT_EQ(stack_of(profile, 0), "[unknown] 0x55d8;main");
   EXPECT_EQ(profile.text(leaf(profile, 1).file), "app.cpp");
   EXPECT_EQ(leaf(profile, 1).line, 12u);
   EXPECT_EQ(profile.quality[Reason::malformed_records], 0u);
@@ -182,6 +184,22 @@ TEST(PerfScript, BracketsAreAPartOfNames) {
             "foo(int)::{lambda(int)#1}::operator()");
   EXPECT_EQ(profile.text(profile.functions[leaf(profile, 0).function].system_name),
             "foo(int)::{lambda(int)#1}::operator()(int) const");
+}
+
+TEST(PerfScript, UnknownFramesAreToldApartByTheirPlaces) {
+  const auto profile = read(
+      "app 1 1.0: 1 cycles:\n"
+      "\tffffffff81000010 [unknown] ([kernel.kallsyms])\n"
+      "\tffffffff81000020 [unknown] ([kernel.kallsyms])\n"
+      "\t1200 [unknown] (/usr/lib/libx.so)\n"
+      "\t7f0000001000 [unknown] (/tmp/perf-1.map)\n"
+      "\t55d8 [unknown] ([unknown])\n"
+      "\t0 [unknown] ([unknown])\n"
+      "\t29c3f0 libGL.so[+29c3f0] (/lib/libGL.so)\n");
+  EXPECT_EQ(stack_of(profile, 0),
+            "libGL.so[+29c3f0];[unknown];[unknown] 0x55d8;[unknown] [anon]+0x7f0000001000;[unknown] libx.so+0x1200;"
+            "[unknown] [kernel.kallsyms]+0xffffffff81000020;[unknown] [kernel.kallsyms]+0xffffffff81000010");
+  EXPECT_EQ(std::ranges::count(profile.functions, true, &model::Function::named), 0);
 }
 
 // The physical frame below is where the sample was taken, not where a call returns to.

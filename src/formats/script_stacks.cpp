@@ -1,5 +1,7 @@
 #include "formats/script_stacks.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <charconv>
 #include <optional>
@@ -69,6 +71,16 @@ bool is_place_in_module(std::string_view function, std::string_view module) {
          function.substr(base::path_base_name(module).size()).starts_with("[+");
 }
 
+// What stands for an unknown function tells places apart, as it does for recordings. Addresses of files are offsets.
+std::string unknown_name(std::string_view module, uint64_t address) {
+  const std::string_view file = base::path_base_name(module);
+  if (address == 0) return module == kUnknown ? std::string(kUnknown) : fmt::format("{} {}", kUnknown, file);
+  if (module == kUnknown) return fmt::format("{} {:#x}", kUnknown, address);
+  const CodeKind kind = parse_script_module(module, address).kind;
+  const bool generated = kind == CodeKind::kJit || kind == CodeKind::kAnonymous;
+  return fmt::format("{} {}+{:#x}", kUnknown, generated ? "[anon]" : file, address);
+}
+
 // "Lcom/a/B;.run(Ljava/lang/Object;)V", as perf maps of Java have it.
 bool is_java_signature(std::string_view raw) { return raw.starts_with('L') && raw.find('/') != std::string_view::npos; }
 
@@ -121,9 +133,7 @@ ScriptStacks::Line ScriptStacks::parse(std::string_view text) {
   }
   if (line.functions.empty()) line.functions.push_back({std::string(kUnknown), {}, false});
   for (Function& part : line.functions) {
-    if (part.raw == kUnknown && line.module != kUnknown) {
-      part.name = std::string(kUnknown) + " " + std::string(base::path_base_name(line.module));
-    }
+    if (part.raw == kUnknown) part.name = unknown_name(line.module, line.address);
     if (!part.named) part.raw.clear();
   }
   return line;
