@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "formats/folded.h"
 #include "formats/perf_script_header.h"
 #include "formats/script_modules.h"
 
@@ -277,6 +278,13 @@ TEST(PerfScript, WhatIsWrittenIsReadAgain) {
   EXPECT_EQ(stack_of(again, 0), stack_of(profile, 0));
   EXPECT_EQ(profile.text(profile.threads[profile.samples.thread[0]].comm), "app one");
   EXPECT_NE(written->find("\tffffffff81000000 do_it ([kernel.kallsyms])\n"), std::string::npos);
+}
+
+// As `tephra fold` and others weigh that text.
+TEST(PerfScript, FoldedStacksOfItAreSumsOfPeriods) {
+  const auto folded = [](std::string_view text) { return *kFolded.write(read(text)); };
+  EXPECT_EQ(folded("app 1 1.0: 200 cycles:\n\t1 f (m)\n\napp 1 2.0: 300 cycles:\n\t1 f (m)\n\n"), "app;f 500\n");
+  EXPECT_EQ(folded("app 1 1.0: cycles:\n\t1 f (m)\n\napp 1 2.0: cycles:\n\t1 f (m)\n\n"), "app;f 2\n");
 }
 
 TEST(ScriptModules, KindsByTheirNames) {
