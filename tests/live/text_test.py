@@ -96,6 +96,24 @@ class PerfScriptText(LiveTest):
         self.assertEqual(self.folded(text), expected)
         self.tephra("script", "-F", "comm", folded, status=2)
 
+    def test_lambdas_are_functions_of_their_own(self):
+        path = self.path("lambda.txt")
+        inner = "foo(int)::{lambda(int)#1}::operator()(int) const"
+        with open(path, "w") as file:
+            for place in (inner, "(root)", "foo(int)"):
+                file.write(f"app 1/1 1.0: 1 cycles:\n\t 10 {place}+0x4 (/x)\n\n")
+
+        def names(*options):
+            report = self.tephra("report", "-q", "--no-children", *options, path).stdout
+            return sorted(line.split("[.] ")[1] for line in report.splitlines() if "[.] " in line)
+        self.assertEqual(names(), ["(root)", "foo", "foo(int)::{lambda(int)#1}::operator()"])
+        self.assertEqual(names("--full-names"), ["(root)", "foo(int)", inner])
+        # Also of what was made of the text.
+        pprof = self.path("lambda.pb.gz")
+        self.tephra("convert", "-q", path, "-o", pprof)
+        path = pprof
+        self.assertEqual(names("--full-names"), ["(root)", "foo(int)", inner])
+
     def test_convert_keeps_times(self):
         data, _ = self.script("--", program("split"), "0.3")
         text = self.path("converted.perf-script")
