@@ -76,6 +76,13 @@ TEST(Bpftrace, ReadsFramesOfTheModeCalledPerf) {
   EXPECT_EQ(profile.text(profile.mappings[gone.mapping].path), "/opt/a b/libx.so (deleted)");
 }
 
+TEST(Bpftrace, PerfMapsAreGeneratedCode) {
+  const auto profile = read(kBpftrace,
+                            "@[\n\t7f01 step+1 (/tmp/perf-7.map)\n\t7f02 0x7f02 (/tmp/perf-7.map)\n"
+                            "\t55d0 main+1 (/bin/node)\n, node]: 1\n");
+  EXPECT_EQ(write_folded(profile, {.jit = true}), "node;main;[unknown]_[j];step_[j] 1\n");
+}
+
 // A walk without frame pointers ends in what is no address.
 TEST(Bpftrace, NumbersThatAreNoAddressesAreNotOfTheKernel) {
   EXPECT_EQ(

@@ -85,13 +85,10 @@ model::MappingId TextStacks::mapping_of(const Frame& frame) {
   if (!told && !frame.kernel) return names_only_;
   const std::string_view module = told ? frame.module : kKernel;
   const ScriptModule parsed = parse_script_module(module, frame.address);
-  const bool generated = parsed.kind == CodeKind::kJit;
-  const bool anonymous = generated && frame.name.empty();
-  return assembler_.mapping({.path = assembler_.string(anonymous   ? ""
-                                                       : generated ? shown_name(frame)
-                                                                   : module),
-                             .kind = anonymous ? CodeKind::kAnonymous : parsed.kind,
-                             .pid = parsed.pid});
+  if (parsed.kind != CodeKind::kJit)
+    return assembler_.mapping({.path = assembler_.string(module), .kind = parsed.kind});
+  if (frame.name.empty()) return assembler_.mapping({.kind = CodeKind::kAnonymous, .pid = parsed.pid});
+  return assembler_.mapping({.path = assembler_.string(shown_name(frame)), .kind = parsed.kind, .pid = parsed.pid});
 }
 
 void TextStacks::add(const Sample& sample) {
