@@ -23,6 +23,7 @@
 #include "symbols/file_finder.h"
 #include "symbols/linked_addresses.h"
 #include "symbols/program_file.h"
+#include "symbols/whole_names.h"
 #include "unwind/offline_unwinder.h"
 #include "views/printable.h"
 
@@ -293,6 +294,7 @@ base::Result<Input> load(const InputOptions& options, const formats::InputFile& 
     }
   }
   Input input{is_named(profile) ? std::move(profile) : symbols::symbolize(profile, options.symbols), {}, {}};
+  if (options.symbols.full_names) symbols::show_whole_names(input.profile);
   if (redaction) {
     input.named = std::move(input.profile);
     input.profile = model::redact(*input.named, *redaction);

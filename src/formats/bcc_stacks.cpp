@@ -53,6 +53,21 @@ std::optional<std::string> measured_time(std::string_view line) {
   return name;
 }
 
+// "Sampling at 49 Hertz of all threads by kernel stack... Hit Ctrl-C to end.": no frame is user code then.
+bool tells_kernel_stacks_alone(std::string_view line) {
+  return line.find(" by kernel stack") != std::string_view::npos;
+}
+
+// The tools' option -a marks kernel frames so.
+TextStacks::Frame parse_frame(std::string_view text) {
+  constexpr std::string_view kMark = "_[k]";
+  const bool marked = text.ends_with(kMark);
+  if (marked) text.remove_suffix(kMark.size());
+  TextStacks::Frame frame = TextStacks::parse_frame(text);
+  frame.kernel = frame.kernel || marked;
+  return frame;
+}
+
 class Reader {
  public:
   base::Result<model::Profile> read(std::string_view text) {
@@ -67,6 +82,7 @@ class Reader {
     // What the tool says of itself, and what a terminal leaves of Ctrl-C.
     if (!is_indented(line)) {
       if (!time_) time_ = measured_time(line);
+      kernel_alone_ = kernel_alone_ || tells_kernel_stacks_alone(line);
       return;
     }
     if (task_) {
@@ -74,11 +90,18 @@ class Reader {
       return count ? finish(*count) : stacks_.add_malformed();
     }
     task_ = task_of(line);
-    if (!task_ && !is_delimiter(line)) sample_.frames.push_back(TextStacks::parse_frame(trimmed(line)));
+    if (task_) return;
+    if (is_delimiter(line)) return mark_kernel();  // what stands above it
+    sample_.frames.push_back(parse_frame(trimmed(line)));
+  }
+
+  void mark_kernel() {
+    for (TextStacks::Frame& frame : sample_.frames) frame.kernel = true;
   }
 
   void finish(uint64_t number) {
     constexpr uint64_t kNanoseconds = 1000;  // a microsecond
+    if (kernel_alone_) mark_kernel();
     sample_.comm = task_->comm;
     sample_.pid = task_->pid;
     if (time_) {
@@ -106,6 +129,7 @@ class Reader {
   TextStacks::Sample sample_;
   std::optional<Task> task_;
   std::optional<std::string> time_;  // what is measured instead of counted
+  bool kernel_alone_ = false;
 };
 
 base::Result<model::Profile> read(Bytes bytes) { return Reader().read(PlainText(bytes).text()); }

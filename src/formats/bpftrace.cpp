@@ -57,9 +57,19 @@ std::optional<End> end_of(std::string_view line) {
 
 // Where kernel stacks begin: system calls, interrupts, kernel threads.
 bool is_kernel_root(std::string_view name) {
-  constexpr std::array<std::string_view, 6> kBeginnings{
-      "entry_", "asm_", "ret_from_fork", "secondary_startup", "el0", "__irqentry_text"};
+  constexpr std::array<std::string_view, 7> kBeginnings{"entry_",         "asm_", "ret_from_fork",  "secondary_startup",
+                                                        "common_startup", "el0",  "__irqentry_text"};
   return std::any_of(kBeginnings.begin(), kBeginnings.end(), [&](auto begin) { return name.starts_with(begin); });
+}
+
+bool is_kernel_stack(const std::vector<TextStacks::Frame>& stack) {
+  return std::ranges::all_of(stack, [](const TextStacks::Frame& frame) { return frame.kernel; });
+}
+
+// All of a stack that begins so is kernel code.
+void mark_kernel(std::vector<TextStacks::Frame>& stack) {
+  if (!is_kernel_root(stack.back().name)) return;
+  for (TextStacks::Frame& frame : stack) frame.kernel = true;
 }
 
 // One entry of a map, as it grows line by line.
@@ -94,9 +104,9 @@ class Entry {
     sample.count = value.count;
     sample.value = value.value;
     // Kernel code was called by user code, in whichever order the keys are.
-    std::stable_sort(stacks_.begin(), stacks_.end(), [](const auto& a, const auto& b) {
-      return is_kernel_root(a.back().name) && !is_kernel_root(b.back().name);
-    });
+    for (auto& stack : stacks_) mark_kernel(stack);
+    std::stable_sort(stacks_.begin(), stacks_.end(),
+                     [](const auto& a, const auto& b) { return is_kernel_stack(a) && !is_kernel_stack(b); });
     for (const auto& stack : stacks_) sample.frames.insert(sample.frames.end(), stack.begin(), stack.end());
     return sample;
   }

@@ -10,6 +10,7 @@
 
 #include "formats/folded_lines.h"
 #include "formats/joined_samples.h"
+#include "formats/perf_script.h"
 #include "formats/plain_text.h"
 #include "model/event_weight.h"
 #include "model/profile_assembler.h"
@@ -300,7 +301,9 @@ class Writer {
 };
 
 base::Result<std::string> write(const model::Profile& profile) {
-  return write_folded(profile, {.by_value = model::weighs_by_value(profile)});
+  // As `tephra fold` weighs it, and those who fold that text.
+  const bool script = profile.facts.format == kPerfScript.name;
+  return write_folded(profile, {.by_value = script || model::weighs_by_value(profile)});
 }
 
 }  // namespace

@@ -55,7 +55,8 @@ class Reader {
     addresses_.clear();
     if (!count || *count > INT64_MAX || !scanner.skip(" @") || !take_addresses(scanner.rest(), addresses_))
       return false;
-    if (addresses_.empty()) return false;
+    // Threads that Go did not create from Go code have no stack.
+    if (addresses_.empty() && !trimmed(scanner.rest()).empty()) return false;
     const LegacyProfile::Amount amount{*count, *count};
     profile_.add_sample(addresses_, LegacyProfile::Leaf::kCall, std::span(&amount, 1));
     return true;

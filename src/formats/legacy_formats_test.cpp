@@ -328,7 +328,14 @@ TEST(GoCountTest, ReadsGoroutines) {
       read(kGoCount, "goroutine profile: total 3\n2 @ 0x11 0x21\n#\t0x10\tmain.wait+0x1\t/w.go:5\n\n1 @ 0x21\n");
   EXPECT_EQ(described(profile), "goroutine 2 2: 11r=main.wait 21r\ngoroutine 1 1: 21r\n");
   EXPECT_EQ(why_not(kGoCount, "goroutine profile: total 3\nfoo\n"), "'foo' is no count of a stack");
+  EXPECT_EQ(why_not(kGoCount, "goroutine profile: total 3\n3 @ foo\n"), "'3 @ foo' is no count of a stack");
   EXPECT_NE(kGoCount.refusal(base::as_bytes("heap profile: 1: 2 [3: 4] @ heap/1\n")), "");
+}
+
+TEST(GoCountTest, ReadsThreadsWithoutAStack) {
+  const Profile profile = read(kGoCount, "threadcreate profile: total 5\n4 @ \n#\t0x0\n\n1 @ 0x21\n");
+  EXPECT_EQ(described(profile), "threadcreate 4 4:\nthreadcreate 1 1: 21r\n");
+  EXPECT_EQ(described(read(kGoCount, "threadcreate profile: total 5\n5 @\n#\t0x0\n\n")), "threadcreate 5 5:\n");
 }
 
 }  // namespace

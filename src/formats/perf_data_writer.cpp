@@ -7,7 +7,6 @@
 #include <cstring>
 #include <ctime>
 #include <map>
-#include <numeric>
 #include <set>
 #include <unordered_map>
 #include <vector>
@@ -78,14 +77,25 @@ std::pair<uint32_t, uint64_t> kind_of_event(std::string_view name) {
   return {PERF_TYPE_SOFTWARE, PERF_COUNT_SW_BPF_OUTPUT};
 }
 
+// Those that stand for something: pprof has rows of which nothing is left in one of its values.
+std::vector<size_t> rows_with_samples(const model::Samples& samples) {
+  std::vector<size_t> rows;
+  rows.reserve(samples.size());
+  for (size_t row = 0; row < samples.size(); ++row) {
+    if (samples.count[row] != 0 || samples.value[row] != 0) rows.push_back(row);
+  }
+  return rows;
+}
+
 class Writer {
  public:
-  explicit Writer(const Profile& profile) : profile_(profile), layout_(profile) {
+  explicit Writer(const Profile& profile)
+      : profile_(profile), layout_(profile), rows_(rows_with_samples(profile.samples)) {
     fields_.type =
         PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_PERIOD | PERF_SAMPLE_CALLCHAIN;
     if (!profile.samples.time.empty()) fields_.type |= PERF_SAMPLE_TIME;
-    if (!profile.samples.cpu.empty()) fields_.type |= PERF_SAMPLE_CPU;
-    if (std::ranges::any_of(profile.samples.count, [](uint64_t count) { return count != 1; })) {
+    if (std::ranges::any_of(profile.samples.cpu, [](int32_t cpu) { return cpu >= 0; })) fields_.type |= PERF_SAMPLE_CPU;
+    if (std::ranges::any_of(rows_, [&](size_t row) { return profile.samples.count[row] != 1; })) {
       fields_.type |= PERF_SAMPLE_WEIGHT;
     }
   }
@@ -144,7 +154,7 @@ class Writer {
 
   void find_processes() {
     std::set<std::pair<int32_t, uint32_t>> seen;
-    for (size_t row = 0; row < profile_.samples.size(); ++row) {
+    for (const size_t row : rows_) {
       const model::ThreadId thread = profile_.samples.thread[row];
       Process& process = processes_[task_of(thread).pid];
       process.user = process.user || !profile_.threads[thread].kernel_thread;
@@ -252,7 +262,7 @@ class Writer {
 
   void put_processes() {
     // Each thread begins with the name that its first sample has.
-    for (size_t row = 0; row < profile_.samples.size(); ++row) {
+    for (const size_t row : rows_) {
       const model::ThreadId thread = profile_.samples.thread[row];
       const Task task = task_of(thread);
       if (comms_.try_emplace(task.tid, profile_.threads[thread].comm).second) {
@@ -287,8 +297,7 @@ class Writer {
 
   void put_samples() {
     const model::Samples& samples = profile_.samples;
-    std::vector<size_t> order(samples.size());
-    std::iota(order.begin(), order.end(), size_t{0});
+    std::vector<size_t> order = rows_;
     if (!samples.time.empty()) {
       std::ranges::stable_sort(order, {}, [&](size_t row) { return samples.time[row]; });
     }
@@ -414,7 +423,7 @@ class Writer {
     for (const auto& [bit, text] : texts) {
       if (!text.empty()) features_.push_back(text_feature(bit, text));
     }
-    if (!profile_.samples.cpu.empty()) features_.push_back(cpu_count_feature());
+    if (fields_.has(PERF_SAMPLE_CPU)) features_.push_back(cpu_count_feature());
     if (!facts.command_line.empty()) features_.push_back(command_line_feature(command_line()));
     features_.push_back(event_description_feature(events_));
     features_.push_back(build_ids());
@@ -451,6 +460,7 @@ class Writer {
 
   const Profile& profile_;
   const CodeLayout layout_;
+  const std::vector<size_t> rows_;  // of the samples that are written
   SampleFields fields_;
   std::vector<FileEvent> events_;
   std::vector<std::string_view> units_;  // that readers know by themselves

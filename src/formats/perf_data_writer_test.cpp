@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
+#include <linux/perf_event.h>
 
 #include <map>
 
@@ -91,6 +92,34 @@ class Everything : public testing::Test {
 
   model::ProfileAssembler assembler;
 };
+
+TEST_F(Everything, RowsThatStandForNothingAreNoSamples) {
+  const auto names = mapping(CodeKind::kImported, "");
+  const auto event = assembler.event({assembler.string("inuse_space"), assembler.string("bytes")});
+  const auto thread = assembler.thread({10, 10, assembler.string("prog"), false});
+  const auto freed = assembler.thread({11, 11, assembler.string("freed"), false});
+  const auto stack = push({}, {.mapping = names, .function = function("main")});
+  assembler.sample({.stack = stack, .event = event, .thread = freed, .count = 0, .value = 0});
+  assembler.sample({.stack = stack, .event = event, .thread = thread, .count = 0, .value = 40});
+  assembler.sample({.stack = stack, .event = event, .thread = thread, .count = 2, .value = 0});
+  const Profile again = converted(std::move(assembler).finish());
+  EXPECT_EQ(again.samples.count, (std::vector<uint64_t>{0, 2}));
+  EXPECT_EQ(again.samples.value, (std::vector<uint64_t>{40, 0}));
+}
+
+TEST_F(Everything, CpusThatAreAllUnknownAreNotWritten) {
+  const auto event = assembler.event({assembler.string("cycles"), assembler.string("events")});
+  const auto thread = assembler.thread({10, 10, assembler.string("prog"), false});
+  const auto stack = push({}, {.mapping = mapping(CodeKind::kImported, ""), .function = function("main")});
+  assembler.sample({.stack = stack, .event = event, .thread = thread, .cpu = -1});
+  const Profile profile = std::move(assembler).finish();
+  ASSERT_EQ(profile.samples.cpu.size(), 1u);
+  const auto file = write_perf_data(profile);
+  ASSERT_TRUE(file.ok());
+  const auto recording = kPerfData.open(base::as_bytes(*file));
+  ASSERT_TRUE(recording.ok());
+  EXPECT_FALSE(recording->events[0].layout.sample_type & PERF_SAMPLE_CPU);
+}
 
 TEST_F(Everything, IsReadBack) {
   const std::string id(20, '\x7f');

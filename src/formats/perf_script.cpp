@@ -285,7 +285,7 @@ base::Result<model::Profile> read(Bytes bytes) {
 bool is_frame(std::string_view line) { return is_frame_line(line) && !parse_script_header(line); }
 
 // The first line that is no comment must be an event line. That alone could be many things: frames below it, or a time
-// and an event, make it sure.
+// and an event, make it sure. Most lines below other text that ends in a number are no frames.
 std::string refusal(Bytes bytes) {
   const PlainText plain(beginning(bytes));
   std::string_view text = plain.text();
@@ -295,7 +295,7 @@ std::string refusal(Bytes bytes) {
   const auto header = parse_script_header(line);
   if (!header) return "its first line is no event line";
   std::string_view below = take_line(text);
-  if (is_frame(below) && (header->time || !header->event.empty())) return {};
+  if (is_frame(below)) return {};
   if (below.empty() && is_frame(take_line(text))) return "an empty line parts its first event line from the frames";
   return header->time && !header->event.empty() ? "" : "its first event line has no frames below it";
 }

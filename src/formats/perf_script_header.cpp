@@ -71,7 +71,7 @@ std::optional<uint64_t> time_of(std::string_view word) {
 void parse_event(std::string_view text, ScriptHeader& header) {
   std::string_view rest = text;
   std::string_view word = take_word(rest);
-  if (const auto period = base::whole_number<uint64_t>(word); period && !trimmed(rest).empty()) {
+  if (const auto period = base::whole_number<uint64_t>(word)) {
     header.period = period;
     text = rest;
     word = take_word(rest);
@@ -139,7 +139,8 @@ std::optional<ScriptHeader> parse_script_header(std::string_view line) {
   if (const auto pid = base::whole_number<int32_t>(parsed->pid)) header.pid = *pid;
   const auto after = static_cast<size_t>(parsed->tid.data() + parsed->tid.size() - line.data());
   parse_event(line.substr(after), header);
-  if (header.event.empty()) return std::nullopt;
+  // Without an event the numbers are all there is: "java 24636/25607 250".
+  if (header.event.empty() && !header.rest.empty()) return std::nullopt;
   return header;
 }
 

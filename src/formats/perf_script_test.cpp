@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
+#include "formats/folded.h"
 #include "formats/perf_script_header.h"
 #include "formats/script_modules.h"
 
@@ -70,6 +73,18 @@ TEST(PerfScriptHeader, EveryMixOfFields) {
   ASSERT_TRUE(nameless);
   EXPECT_EQ(nameless->comm, "");
 
+  const auto numbers = parse_script_header("V8 Worker  10/11    250 ");
+  ASSERT_TRUE(numbers);
+  EXPECT_EQ(numbers->comm, "V8 Worker");
+  EXPECT_EQ(numbers->pid, 10);
+  EXPECT_EQ(numbers->tid, 11);
+  EXPECT_EQ(numbers->period, 250u);
+  EXPECT_EQ(numbers->event, "");
+  const auto timed = parse_script_header("app 10 1.5:  250 ");
+  ASSERT_TRUE(timed);
+  EXPECT_EQ(timed->period, 250u);
+  EXPECT_EQ(timed->rest, "");
+
   for (const auto line : {"", "# comm 1 [000] 1.0: e:", "\tffffffff8103ce3b native_safe_halt ([kernel.kallsyms])",
                           "one two three", "7f00-7f01 r-xp 00000000 08:01 12 /lib/x"}) {
     EXPECT_FALSE(parse_script_header(line)) << line;
@@ -124,7 +139,7 @@ TEST(PerfScript, ReadsWhatTheLinesTell) {
   EXPECT_EQ(profile.text(profile.events[profile.samples.event[0]].unit), "ns");
   EXPECT_EQ(profile.threads[profile.samples.thread[1]].tid, 12);
 
-  EXPECT_EQ(stack_of(profile, 0), "[unknown] libx.so;do_it;ns::leaf");
+  EXPECT_EQ(stack_of(profile, 0), "[unknown] libx.so+0x7f00;do_it;ns::leaf");
   EXPECT_EQ(leaf(profile, 0).symbol_offset, 0x14u);
   EXPECT_EQ(leaf(profile, 0).address, 0x1234u);
   EXPECT_EQ(profile.text(profile.functions[leaf(profile, 0).function].system_name), "ns::leaf(int)");
@@ -153,7 +168,7 @@ TEST(PerfScript, ReadsFramesWithoutModuleAndWithSource) {
   const auto profile = read(
       "app 7 1.5: 1 e:\n\t  55d0 main+0x4\n\t  55d8\n\n"
       "app 7 1.6: 1 e:\n\t  55d0 main+0x4 (/bin/app)\n  app.cpp:12\n\t  1 f (/l.so)\n  l.so[1]\n\n");
-  EXPECT_EQ(stack_of(profile, 0), "[unknown];main");
+  EXPECT_EQ(stack_of(profile, 0), "[unknown] 0x55d8;main");
   EXPECT_EQ(profile.text(leaf(profile, 1).file), "app.cpp");
   EXPECT_EQ(leaf(profile, 1).line, 12u);
   EXPECT_EQ(profile.quality[Reason::malformed_records], 0u);
@@ -169,6 +184,40 @@ TEST(PerfScript, OperatorsAreOneFunction) {
   EXPECT_EQ(stack_of(profile, 0),
             "com/a/Outer:::run;com/a/Inner:::step;a::operator->*;(anonymous namespace)::work;"
             "std::unique_ptr<T>::operator->");
+}
+
+// Functions are told apart by what the text calls them, brackets and all.
+TEST(PerfScript, BracketsAreAPartOfNames) {
+  const auto profile = read(
+      "app 1 1.0: 1 cycles:\n"
+      "\t10 foo(int)::{lambda(int)#1}::operator()(int) const+0x4 (/x)\n"
+      "\t20 foo(int)+0x8 (/x)\n"
+      "\t30 decltype(auto) f<int>(int)+0x8 (/x)\n"
+      "\t40 bool (*g())(int)+0x8 (/x)\n"
+      "\t50 (DOM) Document.activeElement (/tmp/perf-1.map)\n"
+      "\t60 (garbage collector) ([unknown])\n"
+      "\t70 (root) ([unknown])\n");
+  EXPECT_EQ(stack_of(profile, 0),
+            "(root);(garbage collector);(DOM) Document.activeElement;bool (*g())(int);decltype(auto) f<int>;foo;"
+            "foo(int)::{lambda(int)#1}::operator()");
+  EXPECT_EQ(profile.text(profile.functions[leaf(profile, 0).function].system_name),
+            "foo(int)::{lambda(int)#1}::operator()(int) const");
+}
+
+TEST(PerfScript, UnknownFramesAreToldApartByTheirPlaces) {
+  const auto profile = read(
+      "app 1 1.0: 1 cycles:\n"
+      "\tffffffff81000010 [unknown] ([kernel.kallsyms])\n"
+      "\tffffffff81000020 [unknown] ([kernel.kallsyms])\n"
+      "\t1200 [unknown] (/usr/lib/libx.so)\n"
+      "\t7f0000001000 [unknown] (/tmp/perf-1.map)\n"
+      "\t55d8 [unknown] ([unknown])\n"
+      "\t0 [unknown] ([unknown])\n"
+      "\t29c3f0 libGL.so[+29c3f0] (/lib/libGL.so)\n");
+  EXPECT_EQ(stack_of(profile, 0),
+            "libGL.so[+29c3f0];[unknown];[unknown] 0x55d8;[unknown] [anon]+0x7f0000001000;[unknown] libx.so+0x1200;"
+            "[unknown] [kernel.kallsyms]+0xffffffff81000020;[unknown] [kernel.kallsyms]+0xffffffff81000010");
+  EXPECT_EQ(std::ranges::count(profile.functions, true, &model::Function::named), 0);
 }
 
 // The physical frame below is where the sample was taken, not where a call returns to.
@@ -215,6 +264,10 @@ TEST(PerfScript, IsRecognisedByItsFirstSample) {
   EXPECT_EQ(refusal("app 7/7 [001] 1.5: 1 sched:x: a=b\n"), "");
   EXPECT_EQ(refusal("g++ 23817 cpu-clock:ppp: \n\t           1469e handle_amd\n\t  0 [unknown]\n\n"), "");
   EXPECT_NE(refusal("java 1 9.5: 10 cpu-clock:\n\n\tffff fput+0xb ([kernel.kallsyms])\n"), "");
+  EXPECT_EQ(refusal("w  6717 \n\t            1199 burn_b (/w)\n\n"), "");
+  EXPECT_EQ(refusal("w    2004008 \n\t            1199 burn_b\n\n"), "");
+  EXPECT_EQ(refusal("w  6717 [001] \n\t            1199 burn_b\n\n"), "");
+  EXPECT_NE(refusal("w  6717 \nmain 12\n"), "");
   EXPECT_NE(refusal("app 7 main\n\t1 f (m)\n"), "");
   EXPECT_NE(refusal("app;main 7\n"), "");
   EXPECT_NE(refusal("00400000-00452000 r-xp 00000000 08:02 173521 /usr/bin/x\n"), "");
@@ -242,6 +295,13 @@ TEST(PerfScript, WhatIsWrittenIsReadAgain) {
   EXPECT_EQ(stack_of(again, 0), stack_of(profile, 0));
   EXPECT_EQ(profile.text(profile.threads[profile.samples.thread[0]].comm), "app one");
   EXPECT_NE(written->find("\tffffffff81000000 do_it ([kernel.kallsyms])\n"), std::string::npos);
+}
+
+// As `tephra fold` and others weigh that text.
+TEST(PerfScript, FoldedStacksOfItAreSumsOfPeriods) {
+  const auto folded = [](std::string_view text) { return *kFolded.write(read(text)); };
+  EXPECT_EQ(folded("app 1 1.0: 200 cycles:\n\t1 f (m)\n\napp 1 2.0: 300 cycles:\n\t1 f (m)\n\n"), "app;f 500\n");
+  EXPECT_EQ(folded("app 1 1.0: cycles:\n\t1 f (m)\n\napp 1 2.0: cycles:\n\t1 f (m)\n\n"), "app;f 2\n");
 }
 
 TEST(ScriptModules, KindsByTheirNames) {

@@ -1,5 +1,7 @@
 #include "formats/script_stacks.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <charconv>
 #include <optional>
@@ -10,6 +12,7 @@
 #include "formats/script_modules.h"
 #include "formats/script_names.h"
 #include "objects/demangle.h"
+#include "objects/parameters.h"
 
 namespace tephra::formats {
 namespace {
@@ -67,12 +70,25 @@ bool is_place_in_file(std::string_view function, std::string_view file) {
   return function.ends_with(']') && function.starts_with(file) && function.substr(file.size()).starts_with("[+");
 }
 
-// A name for the eye: demangled, without parameters.
+// What stands for an unknown function tells places apart, as it does for recordings. Addresses of files are offsets.
+std::string unknown_name(std::string_view module, uint64_t address) {
+  const std::string_view file = cut_file_name(base::path_base_name(module));
+  if (address == 0) return module == kUnknown ? std::string(kUnknown) : fmt::format("{} {}", kUnknown, file);
+  if (module == kUnknown) return fmt::format("{} {:#x}", kUnknown, address);
+  const CodeKind kind = parse_script_module(module, address).kind;
+  const bool generated = kind == CodeKind::kJit || kind == CodeKind::kAnonymous;
+  return fmt::format("{} {}+{:#x}", kUnknown, generated ? "[anon]" : file, address);
+}
+
+// "Lcom/a/B;.run(Ljava/lang/Object;)V", as perf maps of Java have it.
+bool is_java_signature(std::string_view raw) { return raw.starts_with('L') && raw.find('/') != std::string_view::npos; }
+
+// A name for the eye: demangled, without parameters. What is folded is cut at the first bracket, as others do it; that
+// would count what a lambda took as the function's around it.
 std::string shown_name(std::string_view raw, bool generated) {
   if (objects::is_mangled(raw)) return objects::demangle(raw);
-  std::string name = shorter_name(raw, NameRules::kInferno, generated);
-  if (name.ends_with("operator") && raw.substr(std::min(raw.size(), name.size())).starts_with("()")) name += "()";
-  return name;
+  if (generated && is_java_signature(raw)) return shorter_name(raw, NameRules::kInferno, true);
+  return objects::without_parameters(rust_spelling(raw));
 }
 
 }  // namespace
@@ -116,10 +132,9 @@ ScriptStacks::Line ScriptStacks::parse(std::string_view text) {
     line.functions.push_back({named ? shown_name(raw, generated) : std::string(raw), std::string(raw), named});
   }
   if (line.functions.empty()) line.functions.push_back({std::string(kUnknown), {}, false});
+  const std::string unknown = unknown_name(line.module, line.address);
   for (Function& part : line.functions) {
-    if (part.raw == kUnknown && line.module != kUnknown) {
-      part.name = std::string(kUnknown) + " " + std::string(cut_file_name(file));
-    }
+    if (part.raw == kUnknown) part.name = unknown;
     if (!part.named) part.raw.clear();
   }
   return line;

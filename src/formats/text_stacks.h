@@ -10,15 +10,18 @@
 
 namespace tephra::formats {
 
-// Builds a profile of the stacks that bpftrace and bcc print: names, some with an address or an offset, no code
-// objects.
+// Builds a profile of the stacks that bpftrace and bcc print: names, some with an address or an offset, and code
+// objects in bpftrace's likeness of perf alone.
 class TextStacks {
  public:
-  // A frame as it is printed: "do_syscall_64+92", "ffffffff81189249 filemap_map_pages", "[unknown]".
+  // A frame as it is printed: "do_syscall_64+92", "ffffffff81189249 filemap_map_pages", "0x55d0", "[unknown]",
+  // "7a32fc push()+412 (/usr/lib/cc1plus)".
   struct Frame {
-    std::string_view name;
+    std::string_view name;  // empty: unknown
     uint64_t address = 0;
     uint32_t offset = 0;
+    std::string_view module = {};
+    bool kernel = false;
   };
   static Frame parse_frame(std::string_view text);
 
@@ -38,8 +41,10 @@ class TextStacks {
   model::Profile finish(std::string_view format) &&;
 
  private:
+  model::MappingId mapping_of(const Frame& frame);
+
   model::ProfileAssembler assembler_;
-  model::MappingId mapping_ = assembler_.mapping({.kind = model::CodeKind::kImported});
+  model::MappingId names_only_ = assembler_.mapping({.kind = model::CodeKind::kImported});
   JoinedSamples samples_;
 };
 

@@ -1,5 +1,6 @@
 """Live tests of text that other tools print: perf script, bpftrace."""
 
+import itertools
 import os
 import re
 import shutil
@@ -46,6 +47,29 @@ class PerfScriptText(LiveTest):
                 ours = self.tephra("fold", "-q", *options, path)
                 self.assertEqual(ours.stdout, theirs.stdout, (which, options))
 
+    def test_every_mix_of_fields_that_stackcollapse_perf_takes(self):
+        if stackcollapse() is None:
+            self.skipTest("no stackcollapse-perf.pl: set FLAMEGRAPH_DIR")
+        # With CPUs, which samples of one process do not have by themselves.
+        data, path = self.script("--sample-cpu", "--", program("split"), "0.3")
+        samples = sum(self.folded("--counts", path).values())
+        taken = 0
+        for mix in itertools.product(("", "pid", "tid", "pid,tid"), ("", "cpu"), ("", "time"), ("", "period"),
+                                     ("", "event"), ("ip,sym,dso", "ip,sym,symoff,dso")):
+            fields = ",".join(field for field in ("comm", *mix) if field)
+            script = run(["perf", "script", "-i", data, "-F", fields])
+            self.assertEqual(script.returncode, 0, script.stderr)
+            with open(path, "w") as file:
+                file.write(script.stdout)
+            theirs = run(["perl", stackcollapse(), path]).stdout
+            if not any(";" in line for line in theirs.splitlines()):
+                continue  # it found no sample, or none of the frames
+            taken += 1
+            self.assertEqual(self.tephra("fold", "-q", path).stdout, theirs, fields)
+            # The other commands have all samples, too.
+            self.assertEqual(sum(self.folded("--counts", "--redact", path).values()), samples, fields)
+        self.assertGreaterEqual(taken, 3 * 2 * 2 * 2 * 2 * 2)
+
     def test_reads_a_pipe(self):
         _, path = self.script("--", program("split"), "0.3")
         with open(path) as file:
@@ -71,6 +95,24 @@ class PerfScriptText(LiveTest):
             expected = parse_folded(re.sub(r";\([^;]*(?=[; ])", "", file.read()))
         self.assertEqual(self.folded(text), expected)
         self.tephra("script", "-F", "comm", folded, status=2)
+
+    def test_lambdas_are_functions_of_their_own(self):
+        path = self.path("lambda.txt")
+        inner = "foo(int)::{lambda(int)#1}::operator()(int) const"
+        with open(path, "w") as file:
+            for place in (inner, "(root)", "foo(int)"):
+                file.write(f"app 1/1 1.0: 1 cycles:\n\t 10 {place}+0x4 (/x)\n\n")
+
+        def names(*options):
+            report = self.tephra("report", "-q", "--no-children", *options, path).stdout
+            return sorted(line.split("[.] ")[1] for line in report.splitlines() if "[.] " in line)
+        self.assertEqual(names(), ["(root)", "foo", "foo(int)::{lambda(int)#1}::operator()"])
+        self.assertEqual(names("--full-names"), ["(root)", "foo(int)", inner])
+        # Also of what was made of the text.
+        pprof = self.path("lambda.pb.gz")
+        self.tephra("convert", "-q", path, "-o", pprof)
+        path = pprof
+        self.assertEqual(names("--full-names"), ["(root)", "foo(int)", inner])
 
     def test_convert_keeps_times(self):
         data, _ = self.script("--", program("split"), "0.3")
