@@ -94,9 +94,7 @@ base::Result<model::Profile> read_inputs(ConvertArguments& arguments) {
     profiles.push_back(std::move(profile));
   }
   if (profiles.size() == 1) return std::move(profiles[0]);
-  model::Profile joined = model::merge(profiles);
-  if (!model::sums_fit(joined)) return base::failed("cannot join the profiles", "", "their sums exceed 64 bits");
-  return joined;
+  return model::merge(profiles);
 }
 
 // Formats that hold one event get that which is shown of the profile. Pairs of folded stacks belong together.

@@ -23,6 +23,7 @@
 #include "formats/pprof.h"
 #include "formats/speedscope.h"
 #include "formats/threadz.h"
+#include "model/joined_events.h"
 
 namespace tephra::formats {
 
@@ -107,6 +108,7 @@ base::Result<model::Profile> read_profile(base::Bytes bytes, const std::string& 
   if (format->read != nullptr) {
     auto profile = format->read(bytes);
     if (profile && !model::sums_fit(*profile)) profile = base::failed("cannot read", name, "its sums exceed 64 bits");
+    if (profile) model::tell_events_apart(*profile);
     if (profile) profile = filtered(std::move(*profile), options.filter);
     if (!profile) profile.error().on = name;
     return profile;

@@ -1,6 +1,7 @@
 """Live tests of `tephra convert`: any format in, any format out, joined, packed, piped, and wrong."""
 
 import gzip
+import itertools
 import json
 import lzma
 import os
@@ -78,6 +79,24 @@ class AnyFormat(ConvertTest):
         joined = self.convert(first, second)
         self.assertEqual(self.folded("--event-filter", "cpu-clock", joined), self.folded(first))
         self.assertEqual(self.folded("--event-filter", "samples", joined), {"other;work": 7})
+
+    def test_samples_of_any_two_formats_are_one_event(self):
+        endings = ("folded", "pb.gz", "data", "speedscope.json", "firefox.json", "perf-script")
+        for name, count in (("a", 5), ("b", 7)):
+            with open(self.path(f"{name}.folded"), "w") as file:
+                file.write(f"f;g {count}\n")
+            for ending in endings[1:]:
+                self.convert(self.path(f"{name}.folded"), name=f"{name}.{ending}")
+        for first, second in itertools.product(endings, repeat=2):
+            for output in ("both.pb.gz", "both.data"):
+                with self.subTest(first=first, second=second, output=output):
+                    both = self.convert(self.path(f"a.{first}"), self.path(f"b.{second}"), name=output)
+                    report = json.loads(self.tephra("report", "--json", both).stdout)
+                    self.assertEqual(report["event"], "samples")
+                    self.assertEqual(report["total"]["value"], 12)
+                    # The text of perf script does not say how many samples a row stands for.
+                    if "perf-script" not in (first, second):
+                        self.assertEqual(report["total"]["count"], 12)
 
     def test_a_recording_joined_with_itself_has_everything_twice(self):
         data = self.recording()
