@@ -160,6 +160,8 @@ class Reader {
     model::Function row{text(function->name), text(function->system_name), true,
                         static_cast<uint32_t>(function->start_line)};
     if (!row.name) row.name = row.system_name;
+    // What was written for want of a name and of an address.
+    row.named = !tables_.text(function->name).starts_with(kUnknown);
     frame.file = text(function->file);
     // One without a name is left to be looked up.
     frame.function = row.name ? assembler_.function(row) : model::FunctionId{};
