@@ -102,12 +102,20 @@ base::Result<const Format*> recognise(base::Bytes bytes, const std::string& name
   return base::failed("cannot read", name, fmt::format("it is none of the known formats ({})", tried), hint(bytes));
 }
 
+namespace {
+
+base::Error too_large(const std::string& name) {
+  return base::failed("cannot read", name, "its sums exceed 64 bits", "A number in it is damaged.");
+}
+
+}  // namespace
+
 base::Result<model::Profile> read_profile(base::Bytes bytes, const std::string& name,
                                           const stream::BuildOptions& options) {
   TEPHRA_TRY(const Format* format, recognise(bytes, name));
   if (format->read != nullptr) {
     auto profile = format->read(bytes);
-    if (profile && !model::sums_fit(*profile)) profile = base::failed("cannot read", name, "its sums exceed 64 bits");
+    if (profile && !model::sums_fit(*profile)) profile = too_large(name);
     if (profile) model::tell_events_apart(*profile);
     if (profile) profile = filtered(std::move(*profile), options.filter);
     if (!profile) profile.error().on = name;
@@ -121,7 +129,9 @@ base::Result<model::Profile> read_profile(base::Bytes bytes, const std::string& 
     recording.error().on = name;
     return std::move(recording).error();
   }
-  return stream::build_profile(*recording, options);
+  model::Profile profile = stream::build_profile(*recording, options);
+  if (!model::sums_fit(profile)) return too_large(name);
+  return profile;
 }
 
 }  // namespace tephra::formats

@@ -4,7 +4,12 @@
 #include <string>
 
 #include "base/bytes.h"
+#include "base/unpack.h"
+#include "formats/folded.h"
 #include "formats/format.h"
+#include "formats/perf_data.h"
+#include "model/profile_assembler.h"
+#include "stream/profile_builder.h"
 
 namespace tephra::formats {
 namespace {
@@ -33,6 +38,55 @@ TEST(Registry, EndingsAreOfOneFormatEach) {
     }
   }
   EXPECT_EQ(format_for_path("file.unheard-of"), nullptr);
+}
+
+// Two samples of one stack.
+model::Profile profile_of(uint64_t value) {
+  model::ProfileAssembler to;
+  const auto mapping = to.mapping({.kind = model::CodeKind::kImported});
+  const auto function = to.function({.name = to.string("f"), .named = true});
+  const auto stack = to.stack({}, to.frame({.mapping = mapping, .function = function}));
+  const auto event = to.event({to.string("cycles"), to.string("events")});
+  const auto thread = to.thread({.pid = 7, .tid = 7, .comm = to.string("prog")});
+  for (const uint64_t part : {value / 2, value - value / 2}) {
+    to.sample({.stack = stack, .event = event, .thread = thread, .value = part});
+  }
+  to.facts().engine = model::kEngineImported;
+  return std::move(to).finish();
+}
+
+TEST(Registry, WhatIsWrittenIsReadHoweverLargeItsNumbersAre) {
+  for (const Format* format : formats()) {
+    if (format->write == nullptr || (format->read == nullptr && format->open == nullptr)) continue;
+    uint64_t largest = 0;
+    for (const uint64_t value : {uint64_t{1000}, uint64_t{1} << 50, uint64_t{1} << 59, uint64_t{1} << 60,
+                                 uint64_t{1} << 62, uint64_t{1} << 63, UINT64_MAX - 1}) {
+      const auto written = format->write(profile_of(value));
+      if (!written.ok()) continue;
+      largest = value;
+      const auto unpacked = base::unpack(base::as_bytes(*written), 1 << 20);
+      ASSERT_TRUE(unpacked.ok()) << format->name;
+      const auto read = read_profile(base::as_bytes(*unpacked), "some.file", {});
+      ASSERT_TRUE(read.ok()) << format->name << " of " << value << ": " << read.error().why;
+      // Folded stacks hold the counts of these.
+      EXPECT_EQ(format == &kFolded ? value : model::totals(*read).value, value) << format->name;
+    }
+    EXPECT_GE(largest, uint64_t{1} << 59) << format->name;
+  }
+}
+
+TEST(Registry, SumsOfRecordingsThatExceed64BitsAreRefused) {
+  model::Profile profile = profile_of(2);
+  profile.samples.value = {uint64_t{1} << 63, uint64_t{1} << 63};
+  const auto written = kPerfData.write(profile);
+  ASSERT_TRUE(written.ok());
+  for (const bool every_sample : {false, true}) {
+    stream::BuildOptions options;
+    options.keep_every_sample = every_sample;
+    const auto read = read_profile(base::as_bytes(*written), "some.data", options);
+    ASSERT_FALSE(read.ok());
+    EXPECT_EQ(read.error().why, "its sums exceed 64 bits");
+  }
 }
 
 TEST(Registry, WhatFitsNoFormatIsRefusedWithTheReasonOfEach) {
