@@ -12,6 +12,7 @@
 #include "analysis/walk_ends.h"
 #include "base/units.h"
 #include "model/entry_names.h"
+#include "model/merge.h"
 
 namespace tephra::analysis {
 namespace {
@@ -250,7 +251,8 @@ Findings examine(const Profile& profile, Verdict& verdict) {
 
 // Stacks and names do not tell all that was wrong when they were recorded; profiles of tephra's say it.
 std::optional<ToldVerdict> verdict_of_origin(const Profile& profile) {
-  if (profile.facts.engine != model::kEngineImported) return std::nullopt;
+  const std::string& engine = profile.facts.engine;
+  if (engine != model::kEngineImported && engine != model::kEngineSeveral) return std::nullopt;
   return told_verdict(profile.facts.comments);
 }
 
@@ -317,8 +319,9 @@ class Advisor {
     const auto told = verdict_of_origin(profile_);
     if (!told) return;
     add(told->grade == Grade::kPoor ? 2 : 1, 1,
-        fmt::format("what was converted to this was judged {}", grade_name(told->grade)),
-        fmt::format("It said: {}", told->figures));
+        fmt::format("{} was judged {}", told->joined ? "some of what was joined" : "what was converted to this",
+                    grade_name(told->grade)),
+        fmt::format("{}{}", kVerdictRepeated, told->figures));
   }
 
   void advise_on_file() {

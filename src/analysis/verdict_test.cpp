@@ -5,7 +5,9 @@
 #include <cmath>
 
 #include "abi/walk_end.h"
+#include "analysis/told_verdict.h"
 #include "analysis/verdict_limits.h"
+#include "model/merge.h"
 #include "model/profile_assembler.h"
 
 namespace tephra::analysis {
@@ -71,6 +73,13 @@ bool advises(const Verdict& verdict, std::string_view text) {
     if ((advice.problem + " " + advice.fix).find(text) != std::string::npos) return true;
   }
   return false;
+}
+
+TEST(TellingVerdicts, OneTakesThePlaceOfAll) {
+  std::vector<std::string> comments{"verdict: good. 1 samples.", "a comment", "verdict: poor. 2 samples.",
+                                    "verdict: none"};
+  replace_verdicts(comments, "verdict: fair. 3 samples.");
+  EXPECT_EQ(comments, (std::vector<std::string>{"a comment", "verdict: none", "verdict: fair. 3 samples."}));
 }
 
 TEST(Verdict, NothingWrongIsGoodAndNeedsNoAdvice) {
@@ -398,6 +407,11 @@ TEST(Verdict, IsNoBetterThanThatOfTheOrigin) {
   EXPECT_EQ(one_line(judged({poor, one_line(once)})), one_line(once));
   EXPECT_NE(one_line(once).find("12 % of stacks whole"), std::string::npos);
   EXPECT_EQ(one_line(judged({"verdict: poor. a\nb"})).find('\n'), std::string::npos);
+  // It is repeated as it was said first, however often.
+  EXPECT_EQ(one_line(judged({one_line(once)})), one_line(once));
+  // Where profiles were joined, the worst counts, also where their stacks were taken in several ways.
+  EXPECT_EQ(judged({good, poor}).advice[0].problem, "some of what was joined was judged poor");
+  EXPECT_EQ(judged({good, poor}, model::kEngineSeveral).grade, Grade::kPoor);
   // What holds all that is judged is judged anew.
   EXPECT_EQ(judged({poor}, model::kEngineFramePointers).grade, Grade::kGood);
 }

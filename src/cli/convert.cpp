@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "analysis/told_verdict.h"
 #include "base/file.h"
 #include "cli/arguments.h"
 #include "cli/command.h"
@@ -94,6 +95,10 @@ base::Result<model::Profile> read_inputs(ConvertArguments& arguments) {
     profiles.push_back(std::move(profile));
   }
   if (profiles.size() == 1) return std::move(profiles[0]);
+  // What is wrong with one may not show in all together.
+  for (model::Profile& profile : profiles) {
+    analysis::replace_verdicts(profile.facts.comments, analysis::one_line(analysis::judge(profile)));
+  }
   return model::merge(profiles);
 }
 
@@ -131,7 +136,7 @@ base::Result<int> convert(std::span<const std::string> words) {
   }
   const analysis::Verdict verdict = analysis::judge(profile);
   // Formats that hold comments carry the verdict on.
-  profile.facts.comments.push_back(analysis::one_line(verdict));
+  analysis::replace_verdicts(profile.facts.comments, analysis::one_line(verdict));
   TEPHRA_TRY(const std::string text, format->write(profile));
   TEPHRA_CHECK_OK(base::write_file(arguments.output, text));
   return conclude(arguments.input, verdict);

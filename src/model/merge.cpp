@@ -182,13 +182,14 @@ int64_t sum_of_durations(const RecordingFacts& facts, const RecordingFacts& othe
 RecordingFacts common_facts(RecordingFacts facts, const RecordingFacts& other) {
   // Of stacks that were imported nothing says whether they are whole, so neither of what they are joined with.
   const bool imported = facts.engine == kEngineImported || other.engine == kEngineImported;
+  const bool agree = facts.engine == other.engine;
   for (std::string RecordingFacts::*const fact :
        {&RecordingFacts::format, &RecordingFacts::engine, &RecordingFacts::clock, &RecordingFacts::host,
         &RecordingFacts::os_release, &RecordingFacts::arch, &RecordingFacts::command_line,
         &RecordingFacts::default_event, &RecordingFacts::drop_frames, &RecordingFacts::keep_frames}) {
     keep_if_same(facts.*fact, other.*fact);
   }
-  if (imported) facts.engine = kEngineImported;
+  if (!agree) facts.engine = imported ? kEngineImported : kEngineSeveral;
   keep_if_same(facts.period, other.period);
   facts.duration_ns = sum_of_durations(facts, other);
   if (has_times(other)) {
