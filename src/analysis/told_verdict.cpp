@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
 
 namespace tephra::analysis {
 namespace {
@@ -25,27 +26,30 @@ bool is_verdict(std::string_view comment) {
          comment.starts_with(beginning(Grade::kPoor));
 }
 
-// One that repeats another may stand beside that.
-bool is_first_verdict(std::string_view comment) {
-  return is_verdict(comment) && comment.find(kVerdictRepeated) == std::string_view::npos;
-}
-
 // The words of the first verdict that a verdict repeats, or its own.
 std::string_view of_origin(std::string_view figures) {
   const size_t repeated = figures.rfind(kVerdictRepeated);
   return repeated == std::string_view::npos ? figures : figures.substr(repeated + kVerdictRepeated.size());
 }
 
+// Whether the verdicts are on several profiles: one that repeats another may stand beside that.
+bool are_of_several(const std::vector<std::string>& comments) {
+  std::set<std::string_view> origins;
+  for (const std::string_view comment : comments) {
+    if (is_verdict(comment)) origins.insert(of_origin(comment.substr(comment.find(". ") + 2)));
+  }
+  return origins.size() > 1;
+}
+
 }  // namespace
 
 std::optional<ToldVerdict> told_verdict(const std::vector<std::string>& comments) {
-  const bool joined = std::ranges::count_if(comments, is_first_verdict) > 1;
   for (const Grade grade : {Grade::kPoor, Grade::kFair}) {
     const auto found = std::ranges::find_if(
         comments, [&](const std::string& comment) { return comment.starts_with(beginning(grade)); });
     if (found == comments.end()) continue;
     const std::string_view figures = std::string_view(*found).substr(beginning(grade).size());
-    return ToldVerdict{grade, printable(of_origin(figures)), joined};
+    return ToldVerdict{grade, printable(of_origin(figures)), are_of_several(comments)};
   }
   return std::nullopt;
 }

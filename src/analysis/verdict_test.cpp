@@ -411,6 +411,7 @@ TEST(Verdict, IsNoBetterThanThatOfTheOrigin) {
   EXPECT_EQ(one_line(judged({one_line(once)})), one_line(once));
   // Where profiles were joined, the worst counts, also where their stacks were taken in several ways.
   EXPECT_EQ(judged({good, poor}).advice[0].problem, "some of what was joined was judged poor");
+  EXPECT_EQ(judged({good, one_line(once)}).advice[0].problem, "some of what was joined was judged poor");
   EXPECT_EQ(judged({good, poor}, model::kEngineSeveral).grade, Grade::kPoor);
   // What holds all that is judged is judged anew.
   EXPECT_EQ(judged({poor}, model::kEngineFramePointers).grade, Grade::kGood);

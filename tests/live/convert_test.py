@@ -135,19 +135,21 @@ class Verdicts(ConvertTest):
         with gzip.open(profile) as file:
             self.assertIn(b"verdict: ", file.read())
 
-    def test_a_poor_input_makes_nothing_good_and_is_told_once(self):
-        self.tephra("record", "-q", "-F", "997", "--no-embed", "-o", self.path("poor.data"), "--", program("spin"), "300")
-        os.mkdir(self.path("empty"))
-        poor = self.convert("--symfs", self.path("empty"), self.path("poor.data"), name="poor.pb.gz")
+    def test_a_bad_input_makes_nothing_good_and_is_told_once(self):
+        # Without stacks.
+        self.tephra("record", "-q", "-F", "997", "-o", self.path("flat.data"), "--", program("spin"), "300")
+        bad = self.convert(self.path("flat.data"), name="bad.pb.gz")
         with open(self.path("good.folded"), "w") as file:
             file.write("main;work 100000\n")
-        joined = self.tephra("convert", self.path("good.folded"), poor, "-o", self.path("joined.pb.gz")).stderr
-        self.assertIn("verdict: poor. 1", joined)
-        self.assertIn("some of what was joined was judged poor: It said: ", joined)
-        again = self.convert(self.path("joined.pb.gz"), name="again.pb.gz")
-        for profile in (poor, self.path("joined.pb.gz"), again):
-            with self.subTest(profile=profile), gzip.open(profile) as file:
-                self.assertEqual(file.read().count(b"verdict: "), 1)
+        for number, first in enumerate((self.path("flat.data"), bad)):
+            joined = self.path(f"joined{number}.pb.gz")
+            told = self.tephra("convert", self.path("good.folded"), first, "-o", joined).stderr
+            self.assertIn("verdict: fair. 100,", told)
+            self.assertIn("some of what was joined was judged fair: It said: ", told)
+            again = self.convert(joined, name="again.pb.gz")
+            for profile in (bad, joined, again):
+                with self.subTest(profile=profile), gzip.open(profile) as file:
+                    self.assertEqual(file.read().count(b"verdict: "), 1)
 
     def test_strict_is_a_status(self):
         self.tephra("record", "-q", "-F", "997", "--no-embed", "-o", self.path("poor.data"), "--", program("spin"), "300")
