@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "model/counted_event.h"
 #include "stream/converted_facts.h"
 
 namespace tephra::formats {
@@ -61,6 +62,11 @@ void keep(const std::vector<size_t>& rows, std::vector<Value>& column) {
 
 base::Result<Profile> filtered(Profile profile, const SampleFilter& filter) {
   TEPHRA_CHECK_OK(check(profile, filter));
+  // What is asked for may be the count beside a value.
+  for (const std::string& name : filter.events) {
+    const auto event = model::event_counted_as(profile, name);
+    if (event) profile = model::weighed_by_count(std::move(profile), *event, name);
+  }
   std::vector<size_t> rows;
   for (size_t row = 0; row < profile.samples.size(); ++row) {
     if (takes_row(profile, filter, row)) rows.push_back(row);

@@ -84,7 +84,8 @@ std::vector<WrittenTypes::Written> WrittenTypes::written_events() const {
     const model::Event& event = profile_.events[id];
     const std::string name = own_name(std::string(profile_.text(event.name)), taken);
     const std::string_view unit = profile_.text(event.unit);
-    const bool only_counts = !event.uncounted && !event.counted && !used[id.value].valued &&
+    const bool counts_itself = !event.counted || event.counted == event.name;
+    const bool only_counts = !event.uncounted && counts_itself && !used[id.value].valued &&
                              (unit == model::kCountUnit || unit == kSamples || unit.empty());
     if (only_counts) written.push_back({id, name, std::nullopt, model::kCountUnit});
     if (!only_counts) written.push_back({id, std::nullopt, name, spelled(unit)});

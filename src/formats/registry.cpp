@@ -108,6 +108,14 @@ base::Error too_large(const std::string& name) {
   return base::failed("cannot read", name, "its sums exceed 64 bits", "A number in it is damaged.");
 }
 
+// Whether the events that are asked for are counts beside values, which files have that were written from profiles.
+bool asks_for_counts(const stream::Recording& recording, const stream::SampleFilter& filter) {
+  if (!recording.converted || filter.events.empty()) return false;
+  return std::ranges::none_of(recording.events, [&](const stream::RecordedEvent& event) {
+    return std::ranges::find(filter.events, event.name) != filter.events.end();
+  });
+}
+
 }  // namespace
 
 base::Result<model::Profile> read_profile(base::Bytes bytes, const std::string& name,
@@ -129,8 +137,12 @@ base::Result<model::Profile> read_profile(base::Bytes bytes, const std::string& 
     recording.error().on = name;
     return std::move(recording).error();
   }
-  model::Profile profile = stream::build_profile(*recording, options);
+  stream::BuildOptions build = options;
+  const bool by_count = asks_for_counts(*recording, options.filter);
+  if (by_count) build.filter.events.clear();
+  model::Profile profile = stream::build_profile(*recording, build);
   if (!model::sums_fit(profile)) return too_large(name);
+  if (by_count) return filtered(std::move(profile), {.events = options.filter.events});
   return profile;
 }
 
