@@ -12,6 +12,8 @@
 #include "analysis/walk_ends.h"
 #include "base/units.h"
 #include "model/entry_names.h"
+#include "model/event_weight.h"
+#include "model/merge.h"
 
 namespace tephra::analysis {
 namespace {
@@ -23,6 +25,7 @@ using model::Reason;
 using model::StackId;
 
 constexpr size_t kMostStackEnds = 12;  // that are printed
+constexpr std::string_view kSamples = "samples";
 constexpr uint64_t kFewSamples = 100;  // below, the line says how uncertain shares are
 
 std::string percent(double share) {
@@ -248,9 +251,38 @@ Findings examine(const Profile& profile, Verdict& verdict) {
                                                   : examine_recorded(profile, verdict);
 }
 
+// What is counted where rows tell no number: what they are.
+std::string_view name_of_rows(const Profile& profile, const model::Event& event) {
+  constexpr std::string_view kSpans = "spans";
+  return profile.text(event.name) == kSpans ? kSpans : "rows";
+}
+
+// "objects" of "inuse_objects", which were estimated from samples.
+std::string_view counted_by(const Profile& profile, const model::Event& event) {
+  if (model::counts_samples(event)) return kSamples;
+  if (event.uncounted) return name_of_rows(profile, event);
+  const std::string_view name = profile.text(event.counted);
+  return name.substr(name.rfind('_') + 1);
+}
+
+// What the counts of all events with samples are of, where they agree.
+std::string_view counted_by(const Profile& profile) {
+  std::vector<bool> seen(profile.events.size());
+  for (const model::EventId event : profile.samples.event) seen[event.value] = true;
+  std::string_view counted;
+  for (uint32_t i = 0; i < seen.size(); ++i) {
+    if (!seen[i]) continue;
+    const std::string_view of_event = counted_by(profile, profile.events[model::EventId{i}]);
+    if (!counted.empty() && counted != of_event) return "counts";
+    counted = of_event;
+  }
+  return counted.empty() ? kSamples : counted;
+}
+
 // Stacks and names do not tell all that was wrong when they were recorded; profiles of tephra's say it.
 std::optional<ToldVerdict> verdict_of_origin(const Profile& profile) {
-  if (profile.facts.engine != model::kEngineImported) return std::nullopt;
+  const std::string& engine = profile.facts.engine;
+  if (engine != model::kEngineImported && engine != model::kEngineSeveral) return std::nullopt;
   return told_verdict(profile.facts.comments);
 }
 
@@ -317,8 +349,9 @@ class Advisor {
     const auto told = verdict_of_origin(profile_);
     if (!told) return;
     add(told->grade == Grade::kPoor ? 2 : 1, 1,
-        fmt::format("what was converted to this was judged {}", grade_name(told->grade)),
-        fmt::format("It said: {}", told->figures));
+        fmt::format("{} was judged {}", told->joined ? "some of what was joined" : "what was converted to this",
+                    grade_name(told->grade)),
+        fmt::format("{}{}", kVerdictRepeated, told->figures));
   }
 
   void advise_on_file() {
@@ -545,6 +578,7 @@ Verdict judge(const Profile& profile) {
   verdict.recorder_cpu_seconds = profile.facts.recorder_cpu_seconds;
   verdict.copy_sizes = profile.facts.copy_sizes;
   verdict.stacks_truncated = profile.quality[Reason::depth_limit];
+  verdict.counted = printable(counted_by(profile));
   const Findings findings = examine(profile, verdict);
   for (const WalkEnds::Row& row : findings.walk_ends.rows()) {
     if (row.reason == Reason::depth_limit) verdict.stacks_truncated += row.samples;
@@ -562,8 +596,8 @@ Verdict judge(const Profile& profile) {
 }
 
 std::string one_line(const Verdict& verdict) {
-  std::string text =
-      fmt::format("verdict: {}. {} samples", grade_name(verdict.grade), base::with_separators(verdict.samples));
+  std::string text = fmt::format("verdict: {}. {} {}", grade_name(verdict.grade),
+                                 base::with_separators(verdict.samples), verdict.counted);
   if (verdict.engine == "none") {
     text += ", no stacks recorded";
   } else if (verdict.engine == model::kEngineImported) {
@@ -592,7 +626,8 @@ std::string one_line(const Verdict& verdict) {
     text += fmt::format(", {} records unreadable", base::with_separators(damaged));
   }
   if (count_of(verdict, Reason::file_truncated) > 0) text += ", recording cut off";
-  if (verdict.samples > 0 && verdict.samples < kFewSamples) {
+  // Of what was counted in full, or estimated already, that says nothing.
+  if (verdict.samples > 0 && verdict.samples < kFewSamples && verdict.counted == kSamples) {
     text += fmt::format(", so few that shares are uncertain by up to {:.0f} points",
                         100 / std::sqrt(static_cast<double>(verdict.samples)));
   }

@@ -19,6 +19,7 @@ struct Verdict {
   Grade grade = Grade::kGood;
   std::string engine;
   uint64_t samples = 0;
+  std::string counted = "samples";  // what `samples` is the number of: "objects", "spans"
   uint64_t lost = 0;
   uint64_t throttled = 0;
   uint64_t idle = 0;

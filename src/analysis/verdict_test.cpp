@@ -5,7 +5,9 @@
 #include <cmath>
 
 #include "abi/walk_end.h"
+#include "analysis/told_verdict.h"
 #include "analysis/verdict_limits.h"
+#include "model/merge.h"
 #include "model/profile_assembler.h"
 
 namespace tephra::analysis {
@@ -71,6 +73,13 @@ bool advises(const Verdict& verdict, std::string_view text) {
     if ((advice.problem + " " + advice.fix).find(text) != std::string::npos) return true;
   }
   return false;
+}
+
+TEST(TellingVerdicts, OneTakesThePlaceOfAll) {
+  std::vector<std::string> comments{"verdict: good. 1 samples.", "a comment", "verdict: poor. 2 samples.",
+                                    "verdict: none"};
+  replace_verdicts(comments, "verdict: fair. 3 samples.");
+  EXPECT_EQ(comments, (std::vector<std::string>{"a comment", "verdict: none", "verdict: fair. 3 samples."}));
 }
 
 TEST(Verdict, NothingWrongIsGoodAndNeedsNoAdvice) {
@@ -374,6 +383,36 @@ TEST(Verdict, EveryFaultHasItsAdvice) {
   EXPECT_TRUE(advises(Case().add(1, {}).judge(), "ends too early These are"));
 }
 
+// What the counts of an event's one sample are said to be.
+std::string verdict_on(const std::vector<model::Event>& events, model::ProfileAssembler to) {
+  for (const model::Event& event : events) {
+    to.sample({.stack = {}, .event = to.event(event), .thread = to.thread({}), .count = 3, .value = 9});
+  }
+  to.facts().engine = model::kEngineImported;
+  return one_line(judge(std::move(to).finish()));
+}
+
+TEST(Verdict, SaysWhatIsCountedAndHowUncertainNumbersOfSamplesAlone) {
+  model::ProfileAssembler to;
+  const auto text = [&](const char* word) { return to.string(word); };
+  const model::Event cpu{text("cpu"), text("ns"), {}, false};
+  const model::Event inuse{text("inuse_space"), text("bytes"), text("inuse_objects"), false};
+  const model::Event alloc{text("alloc_space"), text("bytes"), text("alloc_objects"), false};
+  const model::Event spans{text("spans"), text("ns"), {}, true};
+  const model::Event time{text("time"), text("ns"), {}, true};
+  EXPECT_NE(verdict_on({cpu}, to).find(" 3 samples,"), std::string::npos);
+  EXPECT_NE(verdict_on({cpu}, to).find("uncertain by up to 58 points"), std::string::npos);
+  const std::vector<std::pair<std::vector<model::Event>, std::string>> cases{
+      {{inuse}, " 3 objects,"}, {{inuse, alloc}, " 6 objects,"}, {{spans}, " 3 spans,"},
+      {{time}, " 3 rows,"},     {{cpu, spans}, " 6 counts,"},
+  };
+  for (const auto& [events, words] : cases) {
+    const std::string line = verdict_on(events, to);
+    EXPECT_NE(line.find(words), std::string::npos) << line;
+    EXPECT_EQ(line.find("uncertain"), std::string::npos) << line;
+  }
+}
+
 // What is wrong with the file itself is never good, however little it is.
 // Converting makes nothing better.
 TEST(Verdict, IsNoBetterThanThatOfTheOrigin) {
@@ -398,6 +437,12 @@ TEST(Verdict, IsNoBetterThanThatOfTheOrigin) {
   EXPECT_EQ(one_line(judged({poor, one_line(once)})), one_line(once));
   EXPECT_NE(one_line(once).find("12 % of stacks whole"), std::string::npos);
   EXPECT_EQ(one_line(judged({"verdict: poor. a\nb"})).find('\n'), std::string::npos);
+  // It is repeated as it was said first, however often.
+  EXPECT_EQ(one_line(judged({one_line(once)})), one_line(once));
+  // Where profiles were joined, the worst counts, also where their stacks were taken in several ways.
+  EXPECT_EQ(judged({good, poor}).advice[0].problem, "some of what was joined was judged poor");
+  EXPECT_EQ(judged({good, one_line(once)}).advice[0].problem, "some of what was joined was judged poor");
+  EXPECT_EQ(judged({good, poor}, model::kEngineSeveral).grade, Grade::kPoor);
   // What holds all that is judged is judged anew.
   EXPECT_EQ(judged({poor}, model::kEngineFramePointers).grade, Grade::kGood);
 }

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "analysis/told_verdict.h"
 #include "base/file.h"
 #include "cli/arguments.h"
 #include "cli/command.h"
@@ -115,9 +116,11 @@ base::Result<model::Profile> read_inputs(ConvertArguments& arguments) {
     profiles.push_back(std::move(profile));
   }
   if (profiles.size() == 1) return std::move(profiles[0]);
-  model::Profile joined = model::merge(profiles);
-  if (!model::sums_fit(joined)) return base::failed("cannot join the profiles", "", "their sums exceed 64 bits");
-  return joined;
+  // What is wrong with one may not show in all together.
+  for (model::Profile& profile : profiles) {
+    analysis::replace_verdicts(profile.facts.comments, analysis::one_line(analysis::judge(profile)));
+  }
+  return model::merge(profiles);
 }
 
 // Formats that hold one event get that which is shown of the profile. Pairs of folded stacks belong together.
@@ -160,7 +163,7 @@ base::Result<int> convert(std::span<const std::string> words) {
   }
   const analysis::Verdict verdict = analysis::judge(profile);
   // Formats that hold comments carry the verdict on.
-  profile.facts.comments.push_back(analysis::one_line(verdict));
+  analysis::replace_verdicts(profile.facts.comments, analysis::one_line(verdict));
   TEPHRA_TRY(std::string text, format->write(profile));
   TEPHRA_CHECK_OK(write_output(arguments.output, std::move(text)));
   return conclude(arguments.input, verdict);

@@ -19,6 +19,7 @@
 #include "formats/format.h"
 #include "formats/input_file.h"
 #include "formats/jit_files.h"
+#include "model/counted_event.h"
 #include "model/shown_event.h"
 #include "symbols/file_finder.h"
 #include "symbols/linked_addresses.h"
@@ -78,6 +79,12 @@ std::string names_of_events(const model::Profile& profile) {
   return names;
 }
 
+// Whether what the profile wants to be shown is the count beside the values of an event.
+bool shows_counts(const model::Profile& profile) {
+  const auto event = model::event_counted_as(profile, profile.facts.default_event);
+  return event && std::ranges::find(profile.samples.event, *event) != profile.samples.event.end();
+}
+
 bool has_event(const model::Profile& profile, const std::string& name) {
   return std::any_of(profile.events.begin(), profile.events.end(),
                      [&](const model::Event& event) { return profile.text(event.name) == name; });
@@ -86,6 +93,7 @@ bool has_event(const model::Profile& profile, const std::string& name) {
 }  // namespace
 
 std::string name_of_shown_event(const model::Profile& profile) {
+  if (shows_counts(profile)) return profile.facts.default_event;
   return std::string(profile.text(profile.events[*model::shown_event(profile)].name));
 }
 
@@ -275,7 +283,7 @@ base::Result<Input> load(const InputOptions& options, const formats::InputFile& 
   if (model::totals(profile).count == 0) {
     return no_samples(options, profile, content, redaction);
   }
-  if (pick_event && options.event.empty() && events_with_samples(profile) > 1) {
+  if (pick_event && options.event.empty() && (events_with_samples(profile) > 1 || shows_counts(profile))) {
     const std::string name = name_of_shown_event(profile);
     if (!options.quiet) {
       const std::string shown = redaction ? redaction->event(name) : views::printable(name);

@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "model/counted_event.h"
 #include "stream/converted_facts.h"
 
 namespace tephra::formats {
@@ -129,6 +130,11 @@ base::Result<Profile> filtered(const stream::Recording& recording, const stream:
 
 base::Result<Profile> filtered(Profile profile, const SampleFilter& filter) {
   TEPHRA_CHECK_OK(check(profile, filter));
+  // What is asked for may be the count beside a value.
+  for (const std::string& name : filter.events) {
+    const auto event = model::event_counted_as(profile, name);
+    if (event) profile = model::weighed_by_count(std::move(profile), *event, name);
+  }
   std::vector<size_t> rows;
   uint64_t idle = 0;
   for (size_t row = 0; row < profile.samples.size(); ++row) {

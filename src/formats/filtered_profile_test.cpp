@@ -38,6 +38,36 @@ uint64_t taken(const SampleFilter& filter) {
   return model::totals(*kept).value;
 }
 
+// Two pairs of a count and a value.
+model::Profile heap(std::string_view counted, std::string_view other_counted) {
+  model::ProfileAssembler to;
+  const auto inuse = to.event({to.string("inuse_space"), to.string("bytes"), to.string(counted)});
+  const auto alloc = to.event({to.string("alloc_space"), to.string("bytes"), to.string(other_counted)});
+  const auto thread = to.thread({});
+  to.sample({.stack = {}, .event = inuse, .thread = thread, .count = 3, .value = 1000});
+  to.sample({.stack = {}, .event = alloc, .thread = thread, .count = 7, .value = 2000});
+  return std::move(to).finish();
+}
+
+TEST(FilteredProfile, TheNameOfACountTakesItsEventWeighedByCount) {
+  const auto taken_of = [](const model::Profile& profile, const char* event) {
+    return model::totals(filtered(profile, {.events = {event}}).value());
+  };
+  const model::Profile profile = heap("inuse_objects", "alloc_objects");
+  EXPECT_EQ(taken_of(profile, "inuse_space"), (model::Totals{3, 1000}));
+  EXPECT_EQ(taken_of(profile, "inuse_objects"), (model::Totals{3, 3}));
+  EXPECT_EQ(taken_of(profile, "alloc_objects"), (model::Totals{7, 7}));
+  EXPECT_EQ(taken_of(profile, "samples"), model::Totals{});
+  EXPECT_EQ(taken_of(heap("", "alloc_objects"), "samples"), (model::Totals{3, 3}));
+  // Nobody can say of which event.
+  EXPECT_EQ(taken_of(heap("objects", "objects"), "objects"), model::Totals{});
+  EXPECT_EQ(taken_of(heap("alloc_space", ""), "alloc_space"), (model::Totals{7, 2000}));
+  const auto kept = filtered(profile, {.events = {"alloc_objects"}});
+  const model::Event& event = kept->events[kept->samples.event[0]];
+  EXPECT_EQ(kept->text(event.name), "alloc_objects");
+  EXPECT_EQ(kept->text(event.unit), "count");
+}
+
 TEST(FilteredProfile, EveryFilterTakesItsOwn) {
   EXPECT_EQ(taken({}), 15u);
   EXPECT_EQ(taken({.pids = {2}}), 12u);

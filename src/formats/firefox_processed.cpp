@@ -225,7 +225,7 @@ class Reader {
     if (!number.is_number()) return 1;
     const double scaled = number.number() * scale;
     if (!(scaled >= 0)) throw MalformedJson{"it holds negative weights: it is the difference of two profiles"};
-    if (scaled > 1e18) throw MalformedJson{"it holds weights beyond all measure"};
+    if (scaled > static_cast<double>(kLargestNumber)) throw MalformedJson{"it holds weights beyond all measure"};
     const double whole = std::round(scaled);
     if (scale == 1 && whole != scaled) ++profile_.assembler().quality()[Reason::fractions_dropped];
     return scale == 1 ? static_cast<uint64_t>(scaled) : static_cast<uint64_t>(whole);

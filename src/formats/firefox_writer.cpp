@@ -74,7 +74,8 @@ class Writer {
  public:
   explicit Writer(const Profile& profile) : profile_(profile), groups_(sample_groups(profile)) {}
 
-  std::string write() && {
+  base::Result<std::string> write() && {
+    TEPHRA_CHECK_OK(check_numbers(profile_, groups_));
     collect_libraries();
     collect_frames();
     collect_symbols();

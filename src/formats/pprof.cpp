@@ -10,8 +10,10 @@
 #include "base/number_hash.h"
 #include "formats/imported_mapping.h"
 #include "formats/pprof_tables.h"
+#include "formats/pprof_types.h"
 #include "formats/pprof_writer.h"
 #include "formats/stack_tree.h"
+#include "model/event_units.h"
 #include "model/profile_assembler.h"
 
 namespace tephra::formats {
@@ -84,23 +86,20 @@ class Reader {
   }
 
   std::string_view type(size_t index) const { return tables_.text(tables_.types[index].type); }
-  bool counts(size_t index) const { return tables_.text(tables_.types[index].unit) == "count"; }
-
-  // Whether a type counts what the next one measures.
-  bool is_pair(size_t index) const {
-    return counts(index) && index + 1 < tables_.types.size() && (!counts(index + 1) || type(index) == kSamples);
-  }
+  bool counts(size_t index) const { return tables_.text(tables_.types[index].unit) == model::kCountUnit; }
 
   void add_events() {
+    std::vector<NamedType> types;
+    for (const ValueType& each : tables_.types) types.push_back({tables_.text(each.type), tables_.text(each.unit)});
     const std::string_view wanted = tables_.text(tables_.default_type);
     std::string& shown = assembler_.facts().default_event;
     for (size_t i = 0; i < tables_.types.size(); ++i) {
-      const bool pair = is_pair(i);
+      const bool pair = is_pair(types, i);
       const size_t value = pair ? i + 1 : i;
       model::Event event{
           text(tables_.types[value].type), assembler_.string(unit(tables_.types[value].unit)), {}, false};
       // Samples are what is counted unless something else is named.
-      if (pair && type(i) != kSamples) event.counted = text(tables_.types[i].type);
+      if (pair && !counts_samples_of(type(i), type(value))) event.counted = text(tables_.types[i].type);
       event.uncounted = !pair && !counts(i);
       add_event(event, pair || counts(i) ? std::optional(i) : std::nullopt, value);
       if (!wanted.empty() && (wanted == type(i) || wanted == type(value))) shown = wanted;
@@ -167,6 +166,8 @@ class Reader {
     model::Function row{text(function->name), text(function->system_name), true,
                         static_cast<uint32_t>(function->start_line)};
     if (!row.name) row.name = row.system_name;
+    // What was written for want of a name and of an address.
+    row.named = !tables_.text(function->name).starts_with(kUnknown);
     frame.file = text(function->file);
     // One without a name is left to be looked up.
     frame.function = row.name ? assembler_.function(row) : model::FunctionId{};

@@ -51,6 +51,9 @@ inline constexpr std::string_view kCommLabel = "comm";
 // What a type of value is called that counts samples.
 inline constexpr std::string_view kSamples = "samples";
 
+// How stand-ins for names begin.
+inline constexpr std::string_view kUnknown = "[unknown]";
+
 // Units that are spelled otherwise here.
 inline constexpr std::array<std::pair<std::string_view, std::string_view>, 1> kUnits{{{"ns", "nanoseconds"}}};
 

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <protozero/pbf_builder.hpp>
@@ -206,6 +207,77 @@ TEST(PprofTest, NamesThatStandInAreWrittenWhereThereIsNoAddress) {
                     .value = 1});
   const Profile profile = read(unpacked(std::move(assembler).finish()));
   EXPECT_EQ(profile.function_name(model::FrameId{1}), "[unknown]");
+  // They are no names for that.
+  EXPECT_FALSE(profile.functions[profile.frames[model::FrameId{1}].function].named);
+}
+
+struct TestEvent {
+  const char* name;
+  const char* unit;
+  const char* counted = "";
+  bool uncounted = false;
+  uint64_t count = 3;
+  uint64_t value = 50;
+};
+
+Profile profile_of(const std::vector<TestEvent>& events) {
+  model::ProfileAssembler to;
+  for (const TestEvent& each : events) {
+    to.sample({.stack = {},
+               .event = to.event({to.string(each.name), to.string(each.unit), to.string(each.counted), each.uncounted}),
+               .thread = to.thread({}),
+               .count = each.count,
+               .value = each.value});
+  }
+  return std::move(to).finish();
+}
+
+// Sums by event, in the order of names.
+std::set<std::string> sums_by_event(const Profile& profile) {
+  std::set<std::string> sums;
+  model::for_each_id(profile.events, [&](model::EventId id) {
+    const model::Event& event = profile.events[id];
+    const model::Totals sum = model::totals(profile, id);
+    sums.insert(fmt::format("{} of {}: {} in {}", profile.text(event.name), profile.text(event.counted),
+                            event.uncounted ? 0 : sum.count, sum.value));
+  });
+  return sums;
+}
+
+std::vector<std::string> names_of_types(const std::string& bytes) {
+  const Tables tables = read_tables(base::as_bytes(bytes));
+  std::vector<std::string> names;
+  for (const ValueType& type : tables.types) names.emplace_back(tables.text(type.type));
+  return names;
+}
+
+TEST(PprofTest, WhatCountsAndWhatIsMeasuredStayTogetherInAnyOrder) {
+  std::vector<TestEvent> events{
+      {.name = "samples", .unit = "samples", .count = 12, .value = 12},
+      {.name = "cpu-clock", .unit = "ns"},
+      {.name = "cycles", .unit = "events"},
+      {.name = "goroutine", .unit = "count", .count = 7, .value = 7},
+      {.name = "time", .unit = "ns", .uncounted = true, .count = 1},
+  };
+  std::ranges::sort(events, {}, [](const TestEvent& event) { return std::string_view(event.name); });
+  do {
+    const Profile profile = profile_of(events);
+    const std::string bytes = unpacked(profile);
+    const std::vector<std::string> names = names_of_types(bytes);
+    EXPECT_EQ(std::set(names.begin(), names.end()).size(), 7u) << fmt::format("{}", fmt::join(names, " "));
+    EXPECT_EQ(sums_by_event(read(bytes)), sums_by_event(profile)) << fmt::format("{}", fmt::join(names, " "));
+  } while (std::ranges::next_permutation(events, {}, [](const TestEvent& event) {
+             return std::string_view(event.name);
+           }).found);
+}
+
+TEST(PprofTest, TypesStayInTheirOrderWhereThatTellsThemApart) {
+  const Profile profile = profile_of({{.name = "goroutine", .unit = "count", .count = 7, .value = 7},
+                                      {.name = "cpu", .unit = "ns"},
+                                      {.name = "heap", .unit = "bytes", .counted = "objects"},
+                                      {.name = "cycles", .unit = "count"}});
+  const std::vector<std::string> expected{"goroutine", "samples", "cpu", "objects", "heap", "cycles_samples", "cycles"};
+  EXPECT_EQ(names_of_types(unpacked(profile)), expected);
 }
 
 TEST(PprofTest, SumsThatDoNotFitAreRefused) {

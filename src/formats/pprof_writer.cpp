@@ -12,7 +12,7 @@
 #include "base/gzip.h"
 #include "base/hash.h"
 #include "formats/pprof_fields.h"
-#include "model/shown_event.h"
+#include "formats/pprof_types.h"
 
 namespace tephra::formats {
 namespace {
@@ -64,10 +64,14 @@ class Texts {
 class Writer {
  public:
   explicit Writer(const Profile& profile)
-      : profile_(profile), message_(bytes_), texts_(profile.strings), single_ids_(profile.frames.size()) {}
+      : profile_(profile),
+        message_(bytes_),
+        texts_(profile.strings),
+        types_(profile),
+        single_ids_(profile.frames.size()) {}
 
   base::Result<std::string> write() && {
-    add_types();
+    for (const NamedType& type : types_.all()) add_type(ProfileField::kSampleType, type.name, type.unit);
     add_samples();
     if (overflows_) return base::failed("cannot write", "", "a sum is larger than pprof's numbers can be");
     add_mappings();
@@ -81,11 +85,6 @@ class Writer {
   }
 
  private:
-  // Where an event's numbers are among the values of a sample.
-  struct Places {
-    int count = -1;
-    int value = -1;
-  };
   // One address: its frames, the innermost first.
   using Location = std::vector<model::FrameId>;
 
@@ -100,48 +99,6 @@ class Writer {
     Builder<ValueTypeField> builder(message_, field);
     builder.add_int64(ValueTypeField::kType, texts_.number(type));
     builder.add_int64(ValueTypeField::kUnit, texts_.number(unit_name));
-    if (field == ProfileField::kSampleType) written_types_.push_back(type);
-  }
-
-  // What the samples of an event are known to hold.
-  struct Use {
-    bool sampled = false;
-    bool valued = false;  // numbers beside the count of its samples
-  };
-
-  std::vector<Use> uses() const {
-    std::vector<Use> uses(profile_.events.size());
-    const model::Samples& samples = profile_.samples;
-    for (size_t row = 0; row < samples.size(); ++row) {
-      Use& use = uses[samples.event[row].value];
-      use.sampled = true;
-      use.valued = use.valued || samples.value[row] != samples.count[row];
-    }
-    return uses;
-  }
-
-  // Events of recordings without samples are of no use; what a profile names is part of it.
-  void add_types() {
-    const std::vector<Use> used = uses();
-    const bool keep_all = profile_.facts.engine == model::kEngineImported;
-    places_.resize(profile_.events.size());
-    for (uint32_t i = 0; i < profile_.events.size(); ++i) {
-      const model::Event& event = profile_.events[model::EventId{i}];
-      if (!used[i].sampled && !keep_all) continue;
-      const std::string_view name = profile_.text(event.name);
-      const std::string_view unit_name = profile_.text(event.unit);
-      const bool only_counts = !event.uncounted && !event.counted && !used[i].valued &&
-                               (unit_name == "count" || unit_name == kSamples || unit_name.empty());
-      if (!event.uncounted) {
-        places_[i].count = types_++;
-        add_type(ProfileField::kSampleType,
-                 only_counts ? name : (event.counted ? profile_.text(event.counted) : kSamples), "count");
-      }
-      if (!only_counts) {
-        places_[i].value = types_++;
-        add_type(ProfileField::kSampleType, name, unit(unit_name));
-      }
-    }
   }
 
   // What rows of one sample agree in.
@@ -170,13 +127,13 @@ class Writer {
   void add_samples() {
     const model::Samples& samples = profile_.samples;
     const std::vector<Key> keys = sorted_keys();
-    std::vector<int64_t> values(static_cast<size_t>(types_));
+    std::vector<int64_t> values(types_.all().size());
     for (size_t begin = 0; begin < keys.size();) {
       std::fill(values.begin(), values.end(), 0);
       size_t end = begin;
       for (; end < keys.size() && keys[end].same_sample(keys[begin]); ++end) {
         const uint32_t row = keys[end].row;
-        const Places places = places_[samples.event[row].value];
+        const WrittenTypes::Places places = types_.places(samples.event[row]);
         if (places.count >= 0) add(samples.count[row], values[static_cast<size_t>(places.count)]);
         if (places.value >= 0) add(samples.value[row], values[static_cast<size_t>(places.value)]);
       }
@@ -408,18 +365,10 @@ class Writer {
       message_.add_int64(ProfileField::kComment, texts_.number(comment));
     }
     // The last one is shown unless another is named.
-    const std::string_view shown = shown_type();
-    if (!shown.empty() && shown != written_types_.back()) {
+    const std::string_view shown = types_.shown();
+    if (!shown.empty() && shown != types_.all().back().name) {
       message_.add_int64(ProfileField::kDefaultType, texts_.number(shown));
     }
-  }
-
-  // The type to look at first; empty where there is none.
-  std::string_view shown_type() const {
-    const auto named = std::find(written_types_.begin(), written_types_.end(), profile_.facts.default_event);
-    if (named != written_types_.end()) return *named;
-    const auto event = model::shown_event(profile_);
-    return event ? profile_.text(profile_.events[*event].name) : std::string_view();
   }
 
   struct HashOfLocation {
@@ -435,10 +384,8 @@ class Writer {
   Builder<ProfileField> message_;
   Texts texts_;
   std::deque<std::string> own_texts_;
-  int types_ = 0;
+  const WrittenTypes types_;
   bool overflows_ = false;
-  std::vector<std::string_view> written_types_;
-  std::vector<Places> places_;  // by event
   std::vector<Location> locations_;
   std::vector<uint64_t> single_ids_;  // of locations of one frame, by frame; 0 where there is none yet
   std::unordered_map<Location, uint64_t, HashOfLocation> location_ids_;  // of the others

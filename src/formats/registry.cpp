@@ -26,6 +26,7 @@
 #include "formats/pprof.h"
 #include "formats/speedscope.h"
 #include "formats/threadz.h"
+#include "model/joined_events.h"
 
 namespace tephra::formats {
 
@@ -110,12 +111,39 @@ base::Result<const Format*> recognise(base::Bytes bytes, const std::string& name
   return base::failed("cannot read", name, fmt::format("it is none of the known formats ({})", tried), hint(bytes));
 }
 
+namespace {
+
+base::Error too_large() {
+  return base::failed("cannot read", "", "its sums exceed 64 bits", "A number in it is damaged.");
+}
+
+// Whether the events that are asked for are counts beside values, which files have that were written from profiles.
+bool asks_for_counts(const stream::Recording& recording, const stream::SampleFilter& filter) {
+  if (!recording.converted || filter.events.empty()) return false;
+  return std::ranges::none_of(recording.events, [&](const stream::RecordedEvent& event) {
+    return std::ranges::find(filter.events, event.name) != filter.events.end();
+  });
+}
+
+base::Result<model::Profile> profile_of(const stream::Recording& recording, const stream::BuildOptions& options) {
+  stream::BuildOptions build = options;
+  const bool by_count = asks_for_counts(recording, options.filter);
+  if (by_count) build.filter.events.clear();
+  TEPHRA_TRY(model::Profile profile, filtered(recording, build));
+  if (!model::sums_fit(profile)) return too_large();
+  if (by_count) return filtered(std::move(profile), {.events = options.filter.events});
+  return profile;
+}
+
+}  // namespace
+
 base::Result<model::Profile> read_profile(base::Bytes bytes, const std::string& name,
                                           const stream::BuildOptions& options) {
   TEPHRA_TRY(const Format* format, recognise(bytes, name));
   if (format->read != nullptr) {
     auto profile = format->read(bytes);
-    if (profile && !model::sums_fit(*profile)) profile = base::failed("cannot read", name, "its sums exceed 64 bits");
+    if (profile && !model::sums_fit(*profile)) profile = too_large();
+    if (profile) model::tell_events_apart(*profile);
     if (profile) profile = filtered(std::move(*profile), options.filter);
     if (!profile) profile.error().on = name;
     return profile;
@@ -128,7 +156,7 @@ base::Result<model::Profile> read_profile(base::Bytes bytes, const std::string& 
     recording.error().on = name;
     return std::move(recording).error();
   }
-  auto profile = filtered(*recording, options);
+  auto profile = profile_of(*recording, options);
   if (!profile) profile.error().on = name;
   return profile;
 }

@@ -4,9 +4,14 @@
 #include <string>
 
 #include "base/bytes.h"
+#include "base/unpack.h"
 #include "formats/deciding_beginning.h"
+#include "formats/folded.h"
 #include "formats/format.h"
 #include "formats/input_file.h"
+#include "formats/perf_data.h"
+#include "model/profile_assembler.h"
+#include "stream/profile_builder.h"
 
 namespace tephra::formats {
 namespace {
@@ -45,6 +50,71 @@ TEST(Registry, EndingsMayBeInUpperCaseAndHaveGzBehindThem) {
   EXPECT_EQ(format_for_path("x.Firefox.JSON.Gz")->name, "firefox");
   EXPECT_EQ(format_for_path("x.json.gz")->name, "json");
   EXPECT_EQ(format_for_path("x.folded.gz.gz"), nullptr);
+}
+
+// Two samples of one stack.
+model::Profile profile_of(uint64_t value) {
+  model::ProfileAssembler to;
+  const auto mapping = to.mapping({.kind = model::CodeKind::kImported});
+  const auto function = to.function({.name = to.string("f"), .named = true});
+  const auto stack = to.stack({}, to.frame({.mapping = mapping, .function = function}));
+  const auto event = to.event({to.string("cycles"), to.string("events")});
+  const auto thread = to.thread({.pid = 7, .tid = 7, .comm = to.string("prog")});
+  for (const uint64_t part : {value / 2, value - value / 2}) {
+    to.sample({.stack = stack, .event = event, .thread = thread, .value = part});
+  }
+  to.facts().engine = model::kEngineImported;
+  return std::move(to).finish();
+}
+
+TEST(Registry, WhatIsWrittenIsReadHoweverLargeItsNumbersAre) {
+  for (const Format* format : formats()) {
+    if (format->write == nullptr || (format->read == nullptr && format->open == nullptr)) continue;
+    uint64_t largest = 0;
+    for (const uint64_t value : {uint64_t{1000}, uint64_t{1} << 50, uint64_t{1} << 59, uint64_t{1} << 60,
+                                 uint64_t{1} << 62, uint64_t{1} << 63, UINT64_MAX - 1}) {
+      const auto written = format->write(profile_of(value));
+      if (!written.ok()) continue;
+      largest = value;
+      const bool packed = !base::packing_of(base::as_bytes(*written)).empty();
+      const auto content = packed ? base::unpack(base::as_bytes(*written), 1 << 20) : written;
+      ASSERT_TRUE(content.ok()) << format->name;
+      const auto read = read_profile(base::as_bytes(*content), "some.file", {});
+      ASSERT_TRUE(read.ok()) << format->name << " of " << value << ": " << read.error().why;
+      // Folded stacks hold the counts of these.
+      EXPECT_EQ(format == &kFolded ? value : model::totals(*read).value, value) << format->name;
+    }
+    EXPECT_GE(largest, uint64_t{1} << 59) << format->name;
+  }
+}
+
+TEST(Registry, SumsOfRecordingsThatExceed64BitsAreRefused) {
+  model::Profile profile = profile_of(2);
+  profile.samples.value = {uint64_t{1} << 63, uint64_t{1} << 63};
+  const auto written = kPerfData.write(profile);
+  ASSERT_TRUE(written.ok());
+  for (const bool every_sample : {false, true}) {
+    stream::BuildOptions options;
+    options.keep_every_sample = every_sample;
+    const auto read = read_profile(base::as_bytes(*written), "some.data", options);
+    ASSERT_FALSE(read.ok());
+    EXPECT_EQ(read.error().why, "its sums exceed 64 bits");
+  }
+}
+
+TEST(Registry, CountsOfAWrittenRecordingAreSelectedByTheirName) {
+  model::Profile profile = profile_of(1000);
+  profile.events[model::EventId{0}].counted = profile.strings.add("objects");
+  const auto written = kPerfData.write(profile);
+  ASSERT_TRUE(written.ok());
+  const auto sums_of = [&](const char* event) {
+    stream::BuildOptions options;
+    options.filter.events = {event};
+    return model::totals(read_profile(base::as_bytes(*written), "some.data", options).value());
+  };
+  EXPECT_EQ(sums_of("cycles"), (model::Totals{2, 1000}));
+  EXPECT_EQ(sums_of("objects"), (model::Totals{2, 2}));
+  EXPECT_EQ(sums_of("others"), model::Totals{});
 }
 
 TEST(Registry, WhatFitsNoFormatIsRefusedWithTheReasonOfEach) {

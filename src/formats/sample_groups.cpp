@@ -63,6 +63,14 @@ std::vector<SampleGroup> sample_groups(const Profile& profile) {
   return sorted;
 }
 
+base::Status check_numbers(const Profile& profile, const std::vector<SampleGroup>& groups) {
+  const bool fit = std::ranges::all_of(groups, [](const SampleGroup& group) { return group.sum <= kLargestNumber; });
+  if (fit && model::totals(profile).count <= kLargestNumber) return {};
+  return base::failed("cannot write", "",
+                      fmt::format("a sum is larger than {}, the largest that is read", kLargestNumber),
+                      "A number of the input is damaged; perf.data holds larger ones.");
+}
+
 std::string name_of(const Profile& profile, const SampleGroup& group) {
   const model::Thread& thread = profile.threads[group.thread];
   std::string name(profile.text(thread.comm));
@@ -114,16 +122,20 @@ std::optional<SampleOrigin> SampleOrigin::read(const Json& json, model::ProfileA
   return origin;
 }
 
-void write_comments(JsonWriter& json, const Profile& profile) {
+void write_facts(JsonWriter& json, const Profile& profile) {
+  const model::RecordingFacts& facts = profile.facts;
   json.begin_object().key("comments").begin_array();
-  for (const std::string& comment : profile.facts.comments) json.value(comment);
-  json.end_array().end_object();
+  for (const std::string& comment : facts.comments) json.value(comment);
+  json.end_array();
+  const auto apart = static_cast<int64_t>(facts.last_time - std::min(facts.first_time, facts.last_time));
+  json.member("duration_ns", facts.duration_ns != 0 ? facts.duration_ns : apart).end_object();
 }
 
-void read_comments(const Json& json, model::RecordingFacts& facts) {
+void read_facts(const Json& json, model::RecordingFacts& facts) {
   for (const Json comment : json["comments"].elements()) {
     if (comment.is_text()) facts.comments.push_back(comment.text());
   }
+  if (json["duration_ns"].is_number()) facts.duration_ns = std::max<int64_t>(0, json["duration_ns"].integer(0));
 }
 
 }  // namespace tephra::formats

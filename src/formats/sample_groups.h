@@ -6,6 +6,7 @@
 
 #include "base/json_tape.h"
 #include "base/json_writer.h"
+#include "base/result.h"
 #include "model/profile.h"
 #include "model/profile_assembler.h"
 
@@ -28,6 +29,11 @@ struct SampleGroup {
 // By thread, then by event; none is empty.
 std::vector<SampleGroup> sample_groups(const model::Profile& profile);
 
+// The largest number that is read of a JSON format; beyond, files are damaged.
+inline constexpr uint64_t kLargestNumber = 1'000'000'000'000'000'000;
+// Fails where the numbers of groups exceed that, so that nothing is written that would not be read.
+base::Status check_numbers(const model::Profile& profile, const std::vector<SampleGroup>& groups);
+
 // What a group is called where one name is all: "python3 1200/1207 cpu-clock".
 std::string name_of(const model::Profile& profile, const SampleGroup& group);
 
@@ -49,8 +55,9 @@ struct SampleOrigin {
   static std::optional<SampleOrigin> read(const base::Json& json, model::ProfileAssembler& assembler);
 };
 
-// The comments of a profile, its verdict among them, as an object; and read back.
-void write_comments(base::JsonWriter& json, const model::Profile& profile);
-void read_comments(const base::Json& json, model::RecordingFacts& facts);
+// The comments of a profile, its verdict among them, and how long was recorded, as an object; and read back, where that
+// is an object.
+void write_facts(base::JsonWriter& json, const model::Profile& profile);
+void read_facts(const base::Json& json, model::RecordingFacts& facts);
 
 }  // namespace tephra::formats

@@ -39,7 +39,7 @@ constexpr std::array<Unit, 6> kUnits{{
 }};
 
 constexpr std::string_view kUnknown = "[unknown]";  // what stands for a name here
-constexpr double kLargest = 1e18;                   // that a number may be
+constexpr auto kLargest = static_cast<double>(kLargestNumber);
 
 class Reader {
  public:
@@ -59,7 +59,7 @@ class Reader {
     }
     facts.format = "speedscope";
     facts.engine = model::kEngineImported;
-    read_comments(file_[kOriginMember], facts);
+    read_facts(file_[kOriginMember], facts);
     return std::move(assembler_).finish();
   }
 

@@ -108,6 +108,22 @@ TEST(Speedscope, RefusesInvalidFilesAndSaysWhy) {
   }
 }
 
+TEST(Speedscope, KeepsHowLongWasRecordedAndInventsNothing) {
+  model::Profile profile = made_up_profile(1, true);
+  const auto duration_again = [&] {
+    const auto text = kSpeedscope.write(profile);
+    return text.ok() ? read_text(kSpeedscope, *text).value().facts.duration_ns : -1;
+  };
+  profile.facts.first_time = profile.facts.last_time = 0;
+  profile.facts.duration_ns = 0;
+  EXPECT_EQ(duration_again(), 0);
+  profile.facts.first_time = 1'000;
+  profile.facts.last_time = 5'000;
+  EXPECT_EQ(duration_again(), 4'000);
+  profile.facts.duration_ns = 9'000;
+  EXPECT_EQ(duration_again(), 9'000);
+}
+
 TEST(Speedscope, KeepsSumsThreadsEventsAndComments) {
   for (unsigned seed = 0; seed < 40; ++seed) {
     const model::Profile profile = made_up_profile(seed, seed % 2 == 0);

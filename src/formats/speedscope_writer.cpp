@@ -29,7 +29,8 @@ class Writer {
   explicit Writer(const Profile& profile)
       : profile_(profile), groups_(sample_groups(profile)), numbers_(profile.frames.size(), kNone) {}
 
-  std::string write() && {
+  base::Result<std::string> write() && {
+    TEPHRA_CHECK_OK(check_numbers(profile_, groups_));
     number_frames();
     std::string text;
     JsonWriter json(text);
@@ -37,7 +38,7 @@ class Writer {
     json.member("exporter", "tephra@" TEPHRA_VERSION).member("name", title());
     if (!groups_.empty()) json.member("activeProfileIndex", first_shown());
     json.key(kOriginMember);
-    write_comments(json, profile_);
+    write_facts(json, profile_);
     json.key("shared").begin_object().key("frames").begin_array();
     for (const model::FrameId frame : frames_) write_frame(json, frame);
     json.end_array().end_object().key("profiles").begin_array();

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "base/hash.h"
+#include "model/joined_events.h"
 #include "model/profile_assembler.h"
 
 namespace tephra::model {
@@ -13,16 +14,16 @@ namespace {
 // The rows of one profile in the tables of another.
 class Translation {
  public:
-  Translation(const Profile& from, ProfileAssembler& to) : from_(from), to_(to) {
+  // `number`: of the profile among those whose events were joined.
+  Translation(const Profile& from, size_t number, const JoinedEvents& events, ProfileAssembler& to)
+      : from_(from), to_(to) {
     add_strings();
     add_code();
     for (const Stack& row : from.stacks) {
       const bool none = stacks_.empty();
       stacks_.push_back(none ? StackId{} : to.stack(stacks_[row.parent.value], frames_[row.frame.value]));
     }
-    for (const Event& row : from.events) {
-      events_.push_back(to.event({text(row.name), text(row.unit), text(row.counted), row.uncounted}));
-    }
+    for_each_id(from.events, [&](EventId id) { events_.push_back(events.place(number, id)); });
     for (Thread row : from.threads) {
       row.comm = text(row.comm);
       threads_.push_back(to.thread(row));
@@ -30,16 +31,19 @@ class Translation {
     for (const LabelSet& row : from.label_sets) labels_.push_back(to.labels(translated(row)));
   }
 
-  ProfileAssembler::Sample sample(size_t row) const {
+  ProfileAssembler::Sample sample(size_t row) {
     const Samples& samples = from_.samples;
+    const JoinedEvents::Place& event = events_[samples.event[row].value];
     ProfileAssembler::Sample out{.stack = stacks_[samples.stack[row].value],
-                                 .event = events_[samples.event[row].value],
+                                 .event = event.id,
                                  .thread = threads_[samples.thread[row].value],
-                                 .count = samples.count[row],
-                                 .value = samples.value[row]};
+                                 .count = samples.count[row]};
+    overflows_ = __builtin_mul_overflow(samples.value[row], event.factor, &out.value) || overflows_;
     if (!samples.labels.empty()) out.labels = labels_[samples.labels[row].value];
     return out;
   }
+  // Whether a value was too large to be scaled.
+  bool overflows() const { return overflows_; }
 
  private:
   StringId text(StringId id) const { return strings_[id.value]; }
@@ -98,7 +102,8 @@ class Translation {
   std::vector<StringId> strings_;
   std::vector<FrameId> frames_;
   std::vector<StackId> stacks_;
-  std::vector<EventId> events_;
+  std::vector<JoinedEvents::Place> events_;
+  bool overflows_ = false;
   std::vector<ThreadId> threads_;
   std::vector<LabelSetId> labels_;
 };
@@ -127,14 +132,15 @@ class JoinedSamples {
     for (auto at = begin; at != end; ++at) {
       ProfileAssembler::Sample& row = rows_[at->second];
       if (!same(row, sample)) continue;
-      row.count += sample.count;
-      row.value += sample.value;
+      overflows_ = __builtin_add_overflow(row.count, sample.count, &row.count) || overflows_;
+      overflows_ = __builtin_add_overflow(row.value, sample.value, &row.value) || overflows_;
       return;
     }
     index_.emplace(hash_of(sample), rows_.size());
     rows_.push_back(sample);
   }
   const std::vector<ProfileAssembler::Sample>& rows() const { return rows_; }
+  bool overflows() const { return overflows_; }
 
  private:
   static uint64_t hash_of(const ProfileAssembler::Sample& row) {
@@ -148,6 +154,7 @@ class JoinedSamples {
 
   std::vector<ProfileAssembler::Sample> rows_;
   std::unordered_multimap<uint64_t, size_t> index_;
+  bool overflows_ = false;
 };
 
 template <class Value>
@@ -175,13 +182,14 @@ int64_t sum_of_durations(const RecordingFacts& facts, const RecordingFacts& othe
 RecordingFacts common_facts(RecordingFacts facts, const RecordingFacts& other) {
   // Of stacks that were imported nothing says whether they are whole, so neither of what they are joined with.
   const bool imported = facts.engine == kEngineImported || other.engine == kEngineImported;
+  const bool agree = facts.engine == other.engine;
   for (std::string RecordingFacts::*const fact :
        {&RecordingFacts::format, &RecordingFacts::engine, &RecordingFacts::clock, &RecordingFacts::host,
         &RecordingFacts::os_release, &RecordingFacts::arch, &RecordingFacts::command_line,
         &RecordingFacts::default_event, &RecordingFacts::drop_frames, &RecordingFacts::keep_frames}) {
     keep_if_same(facts.*fact, other.*fact);
   }
-  if (imported) facts.engine = kEngineImported;
+  if (!agree) facts.engine = imported ? kEngineImported : kEngineSeveral;
   keep_if_same(facts.period, other.period);
   facts.duration_ns = sum_of_durations(facts, other);
   if (has_times(other)) {
@@ -207,13 +215,16 @@ RecordingFacts common_facts(RecordingFacts facts, const RecordingFacts& other) {
 
 }  // namespace
 
-Profile merge(std::span<const Profile> profiles) {
+base::Result<Profile> merge(std::span<const Profile> profiles) {
+  const auto too_large = [] { return base::failed("cannot join the profiles", "", "their sums exceed 64 bits"); };
   ProfileAssembler assembler;
   const Columns columns(profiles);
+  const JoinedEvents events(profiles, assembler);
   JoinedSamples joined;
   std::vector<ProfileAssembler::Sample> single;
-  for (const Profile& profile : profiles) {
-    const Translation translation(profile, assembler);
+  for (size_t i = 0; i < profiles.size(); ++i) {
+    const Profile& profile = profiles[i];
+    Translation translation(profile, i, events, assembler);
     for (size_t row = 0; row < profile.samples.size(); ++row) {
       ProfileAssembler::Sample sample = translation.sample(row);
       if (columns.cpu) sample.cpu = profile.samples.cpu[row];
@@ -221,13 +232,16 @@ Profile merge(std::span<const Profile> profiles) {
       if (columns.time) sample.time = profile.samples.time[row];
       columns.time ? single.push_back(sample) : joined.add(sample);
     }
+    if (translation.overflows()) return too_large();
     assembler.quality() += profile.quality;
-    assembler.facts() = &profile == profiles.data() ? profile.facts : common_facts(assembler.facts(), profile.facts);
+    assembler.facts() = i == 0 ? profile.facts : common_facts(assembler.facts(), profile.facts);
     assembler.facts().names.reset();
   }
   std::stable_sort(single.begin(), single.end(), [](const auto& a, const auto& b) { return *a.time < *b.time; });
   for (const ProfileAssembler::Sample& sample : columns.time ? single : joined.rows()) assembler.sample(sample);
-  return std::move(assembler).finish();
+  Profile merged = std::move(assembler).finish();
+  if (joined.overflows() || !sums_fit(merged)) return too_large();
+  return merged;
 }
 
 }  // namespace tephra::model

@@ -8,6 +8,7 @@
 #include <random>
 #include <string>
 
+#include "model/joined_events.h"
 #include "model/profile_assembler.h"
 
 namespace tephra::model {
@@ -81,7 +82,7 @@ Profile random_profile(unsigned seed, bool with_time) {
 
 Profile merged(const Profile& a, const Profile& b) {
   const Profile both[] = {a, b};
-  return merge(both);
+  return merge(both).value();
 }
 
 TEST(Merge, SumsAreKeptByEverythingThatTellsSamplesApart) {
@@ -107,7 +108,7 @@ TEST(Merge, OrderAndGroupingDoNotMatter) {
   EXPECT_EQ(content(merged(merged(a, b), c)), content(merged(a, merged(b, c))));
   EXPECT_EQ(content(merged(a, b)), content(merged(b, a)));
   const Profile all[] = {a, b, c};
-  EXPECT_EQ(content(merge(all)), content(merged(merged(a, b), c)));
+  EXPECT_EQ(content(merge(all).value()), content(merged(merged(a, b), c)));
 }
 
 TEST(Merge, EqualSamplesBecomeOneRow) {
@@ -144,6 +145,84 @@ TEST(Merge, StacksOfUnknownOriginMakeTheirsOfAll) {
   EXPECT_EQ(merged(recorded, recorded).facts.engine, kEngineInKernel);
 }
 
+// One sample of an event.
+Profile measured(const char* name, const char* unit, uint64_t value, const char* counted = "", bool uncounted = false) {
+  ProfileAssembler to;
+  const EventId event = to.event({to.string(name), to.string(unit), to.string(counted), uncounted});
+  to.sample({.stack = {}, .event = event, .thread = to.thread({}), .count = 1, .value = value});
+  return std::move(to).finish();
+}
+
+// Its events as "name/unit: value", in order.
+std::string sums_by_event(const Profile& profile) {
+  std::string text;
+  for_each_id(profile.events, [&](EventId id) {
+    const Event& event = profile.events[id];
+    text += std::string(profile.text(event.name)) + "/" + std::string(profile.text(event.unit)) + ": " +
+            std::to_string(totals(profile, id).value) + " ";
+  });
+  return text;
+}
+
+TEST(Merge, CountsOfOneNameAreOneEventWhateverTheyAreCalled) {
+  for (const char* const a : {"samples", "count", "events", ""}) {
+    for (const char* const b : {"samples", "count", "events", ""}) {
+      const Profile both = merged(measured("samples", a, 5), measured("samples", b, 7));
+      const std::string unit = std::string_view(a) == b ? a : "count";
+      EXPECT_EQ(sums_by_event(both), "samples/" + unit + ": 12 ") << a << " and " << b;
+    }
+  }
+}
+
+TEST(Merge, UnitsOfOneKindAreBroughtTogether) {
+  EXPECT_EQ(sums_by_event(merged(measured("cpu", "ns", 10'000'000), measured("cpu", "microseconds", 10'000))),
+            "cpu/ns: 20000000 ");
+  EXPECT_EQ(sums_by_event(merged(measured("cpu", "milliseconds", 3), measured("cpu", "s", 2))), "cpu/ns: 2003000000 ");
+  EXPECT_EQ(sums_by_event(merged(measured("heap", "kilobytes", 2), measured("heap", "MB", 1))), "heap/bytes: 1050624 ");
+  // What agrees stays as it is.
+  EXPECT_EQ(sums_by_event(merged(measured("cpu", "us", 1), measured("cpu", "us", 2))), "cpu/us: 3 ");
+}
+
+TEST(Merge, EventsOfUnitsThatCannotBeBroughtTogetherHaveTheirOwnNames) {
+  EXPECT_EQ(sums_by_event(merged(measured("cpu", "ns", 1), measured("cpu", "count", 2))),
+            "cpu/ns: 1 cpu_count/count: 2 ");
+  const Profile three[] = {measured("x", "apples", 1), measured("x", "pears", 2), measured("x_pears", "ns", 4)};
+  EXPECT_EQ(sums_by_event(merge(three).value()), "x/apples: 1 x_pears/pears: 2 x_pears_ns/ns: 4 ");
+}
+
+TEST(Merge, CountsOfOtherThingsCountNothingTogether) {
+  const auto event_of = [](const Profile& profile) { return profile.events[EventId{0}]; };
+  const Profile same = merged(measured("heap", "bytes", 1, "objects"), measured("heap", "bytes", 2, "objects"));
+  EXPECT_EQ(same.text(event_of(same).counted), "objects");
+  EXPECT_FALSE(event_of(same).uncounted);
+  for (const Profile& other : {measured("heap", "bytes", 2), measured("heap", "bytes", 2, "", true)}) {
+    const Profile both = merged(measured("heap", "bytes", 1, "objects"), other);
+    EXPECT_EQ(sums_by_event(both), "heap/bytes: 3 ");
+    EXPECT_TRUE(event_of(both).uncounted);
+    EXPECT_FALSE(event_of(both).counted);
+  }
+}
+
+TEST(Merge, SumsThatExceed64BitsAreRefused) {
+  const Profile half = measured("cpu", "ns", uint64_t{1} << 63);
+  const Profile runs[] = {half, measured("cpu", "ns", 1), half};
+  const auto sum = merge(runs);
+  ASSERT_FALSE(sum.ok());
+  EXPECT_EQ(sum.error().why, "their sums exceed 64 bits");
+  // Apart they fit, in one unit they do not.
+  const Profile units[] = {measured("cpu", "ns", 1), measured("cpu", "s", uint64_t{1} << 60)};
+  EXPECT_FALSE(merge(units).ok());
+}
+
+TEST(Merge, EventsOfAProfileAreToldApart) {
+  Profile profile = measured("cpu", "ns", 1);
+  const StringId name = profile.strings.add("cpu");
+  profile.events.add({name, profile.strings.add("count"), {}, false});
+  profile.events.add({name, profile.strings.add("count"), {}, true});
+  tell_events_apart(profile);
+  EXPECT_EQ(sums_by_event(profile), "cpu/ns: 1 cpu_count/count: 0 cpu_count#2/count: 0 ");
+}
+
 // A run of a program that is mapped at `base`, with one sample in it.
 Profile run_at(uint64_t base, const char* build_id, uint64_t count = 1, uint64_t size = 0x1000) {
   ProfileAssembler assembler;
@@ -163,7 +242,7 @@ Profile run_at(uint64_t base, const char* build_id, uint64_t count = 1, uint64_t
 
 TEST(Merge, AFileAtTwoAddressesIsOneFile) {
   const Profile runs[] = {run_at(0x55550000, "aa11"), run_at(0x66660000, "aa11", 2)};
-  const Profile both = merge(runs);
+  const Profile both = merge(runs).value();
   EXPECT_EQ(both.mappings.size(), 2u);
   ASSERT_EQ(both.samples.size(), 1u);
   EXPECT_EQ(totals(both), (Totals{3, 30}));
@@ -172,13 +251,13 @@ TEST(Merge, AFileAtTwoAddressesIsOneFile) {
 
 TEST(Merge, BuildsStayApart) {
   const Profile runs[] = {run_at(0x55550000, "aa11"), run_at(0x55550000, "bb22")};
-  EXPECT_EQ(merge(runs).mappings.size(), 3u);
-  EXPECT_EQ(merge(runs).samples.size(), 2u);
+  EXPECT_EQ(merge(runs).value().mappings.size(), 3u);
+  EXPECT_EQ(merge(runs).value().samples.size(), 2u);
 }
 
 TEST(Merge, PartsOfAFileStayApart) {
   const Profile runs[] = {run_at(0x55550000, "aa11"), run_at(0x66660000, "aa11", 1, 0x5000)};
-  EXPECT_EQ(merge(runs).mappings.size(), 3u);
+  EXPECT_EQ(merge(runs).value().mappings.size(), 3u);
 }
 
 // What nothing is known of is not at the beginning of time, and has no length.
@@ -195,7 +274,7 @@ TEST(Merge, TimesAreThoseOfWhoHasThem) {
   const Profile late = facts(400, 500, 0);
   const Profile told = facts(0, 0, 1000);
   const auto merged = [](const std::vector<Profile>& profiles) {
-    const RecordingFacts joined = merge(profiles).facts;
+    const RecordingFacts joined = merge(profiles).value().facts;
     return std::array<int64_t, 3>{static_cast<int64_t>(joined.first_time), static_cast<int64_t>(joined.last_time),
                                   joined.duration_ns};
   };

@@ -13,7 +13,8 @@ bool sums_fit(const Profile& profile) {
   const auto fit = [](const std::vector<uint64_t>& column) {
     uint64_t sum = 0;
     for (const uint64_t number : column) {
-      if (__builtin_add_overflow(sum, number, &sum)) return false;
+      // The largest number is what sums of rows stay at that exceed it.
+      if (__builtin_add_overflow(sum, number, &sum) || sum == UINT64_MAX) return false;
     }
     return true;
   };

@@ -61,18 +61,27 @@ base::Words SampleTable::keep(const base::Words& chain) {
   return {block.data() + at, chain.size()};
 }
 
+namespace {
+
+// Sums stay at the largest number once they exceed it: model::sums_fit() takes that for what it is.
+void add_up(uint64_t& sum, uint64_t number) {
+  if (__builtin_add_overflow(sum, number, &sum)) sum = UINT64_MAX;
+}
+
+}  // namespace
+
 void SampleTable::add(const SampleKey& key, uint64_t position, uint64_t count, uint64_t value) {
   Row& row = rows_[find_or_add(key, position)];
-  row.count += count;
-  row.value += value;
+  add_up(row.count, count);
+  add_up(row.value, value);
 }
 
 void SampleTable::merge(const SampleTable& other) {
   for (const Row& from : other.rows_) {
     Row& row = rows_[find_or_add(from.key, from.hash, from.first_position)];
     row.first_position = std::min(row.first_position, from.first_position);
-    row.count += from.count;
-    row.value += from.value;
+    add_up(row.count, from.count);
+    add_up(row.value, from.value);
   }
 }
 

@@ -66,6 +66,17 @@ class OfProfiles(ConvertTest):
                 theirs.mappings = {each for each in theirs.mappings if each[:2] != (0, 2**64 - 1)}
                 self.assert_same(ours, theirs)
 
+    def test_every_type_is_selected_by_its_name(self):
+        self.need_fixtures("pprof")
+        profile = os.path.join(FIXTURES, "pprof/parca-dev-parca/alloc_objects.pb.gz")
+        raw = go_pprof.raw(self.pprof, profile)
+        self.assertEqual(len(raw.types), 4)
+        for type_and_unit, total in zip(raw.types, raw.totals()):
+            name = type_and_unit.split("/")[0]
+            with self.subTest(type=name):
+                report = json.loads(self.tephra("report", "--json", "--event-filter", name, profile).stdout)
+                self.assertEqual((report["event"], report["total"]["value"]), (name, total))
+
     def test_jemalloc_dumps_have_the_sum_that_jeprof_prints(self):
         self.need_fixtures("heap")
         # jeprof sums the threads of a stack before it scales up, which is a little more: 174090.1 MB.

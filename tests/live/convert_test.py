@@ -1,6 +1,7 @@
 """Live tests of `tephra convert`: any format in, any format out, joined, packed, piped, and wrong."""
 
 import gzip
+import itertools
 import json
 import lzma
 import os
@@ -102,6 +103,24 @@ class AnyFormat(ConvertTest):
         self.assertEqual(self.folded("--event-filter", "cpu-clock", joined), self.folded(first))
         self.assertEqual(self.folded("--event-filter", "samples", joined), {"other;work": 7})
 
+    def test_samples_of_any_two_formats_are_one_event(self):
+        endings = ("folded", "pb.gz", "data", "speedscope.json", "firefox.json", "perf-script")
+        for name, count in (("a", 5), ("b", 7)):
+            with open(self.path(f"{name}.folded"), "w") as file:
+                file.write(f"f;g {count}\n")
+            for ending in endings[1:]:
+                self.convert(self.path(f"{name}.folded"), name=f"{name}.{ending}")
+        for first, second in itertools.product(endings, repeat=2):
+            for output in ("both.pb.gz", "both.data"):
+                with self.subTest(first=first, second=second, output=output):
+                    both = self.convert(self.path(f"a.{first}"), self.path(f"b.{second}"), name=output)
+                    report = json.loads(self.tephra("report", "--json", both).stdout)
+                    self.assertEqual(report["event"], "samples")
+                    self.assertEqual(report["total"]["value"], 12)
+                    # The text of perf script does not say how many samples a row stands for.
+                    if "perf-script" not in (first, second):
+                        self.assertEqual(report["total"]["count"], 12)
+
     def test_a_recording_joined_with_itself_has_everything_twice(self):
         data = self.recording()
         twice = self.folded(self.convert(data, data))
@@ -153,6 +172,22 @@ class Verdicts(ConvertTest):
         profile = self.convert(self.recording())
         with gzip.open(profile) as file:
             self.assertIn(b"verdict: ", file.read())
+
+    def test_a_bad_input_makes_nothing_good_and_is_told_once(self):
+        # Without stacks.
+        self.tephra("record", "-q", "-F", "997", "-o", self.path("flat.data"), "--", program("spin"), "300")
+        bad = self.convert(self.path("flat.data"), name="bad.pb.gz")
+        with open(self.path("good.folded"), "w") as file:
+            file.write("main;work 100000\n")
+        for number, first in enumerate((self.path("flat.data"), bad)):
+            joined = self.path(f"joined{number}.pb.gz")
+            told = self.tephra("convert", self.path("good.folded"), first, "-o", joined).stderr
+            self.assertIn("verdict: fair. 100,", told)
+            self.assertIn("some of what was joined was judged fair: It said: ", told)
+            again = self.convert(joined, name="again.pb.gz")
+            for profile in (bad, joined, again):
+                with self.subTest(profile=profile), gzip.open(profile) as file:
+                    self.assertEqual(file.read().count(b"verdict: "), 1)
 
     def test_strict_is_a_status(self):
         self.tephra("record", "-q", "-F", "997", "--no-embed", "-o", self.path("poor.data"), "--", program("spin"), "300")
