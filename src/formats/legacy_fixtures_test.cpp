@@ -248,8 +248,8 @@ INSTANTIATE_TEST_SUITE_P(Goldens, LegacyFixturesTest,
                                          Case{"legacy-text", "cppbench.contention", "contentionz"},
                                          Case{"legacy-text", "cppbench.thread", "threadz"},
                                          Case{"legacy-text", "cppbench.thread.all", "threadz"}),
-                         [](const auto& info) {
-                           std::string name = info.param.file;
+                         [](const auto& test) {
+                           std::string name = test.param.file;
                            std::replace(name.begin(), name.end(), '.', '_');
                            return name;
                          });

@@ -113,10 +113,17 @@ TEST(PerfScript, LongNamesOfFilesAreNotRepeatedWhole) {
   for (auto stack = profile.samples.stack[0]; stack; stack = profile.stacks[stack].parent) ++frames;
   EXPECT_EQ(frames, 20'001u);
   EXPECT_EQ(profile.function_name(profile.stacks[profile.stacks[profile.samples.stack[0]].parent].frame),
-            "[unknown] " + module.substr(0, 255));
+            "[unknown] [anon]+0x99");
   size_t text = 0;
   for (uint32_t i = 0; i < profile.strings.size(); ++i) text += profile.strings[model::StringId{i}].size();
   EXPECT_LT(text, 10'000u);
+}
+
+TEST(PerfScript, UnknownCodeIsCalledByTheBeginningOfItsFilesName) {
+  const std::string module = "lib" + std::string(400'000, 'a') + ".so";
+  const auto profile = read("app 10/11 5.000001: 200 cpu-clock: \n\t99 [unknown] (/tmp/" + module + ")\n\n");
+  EXPECT_EQ(profile.function_name(profile.stacks[profile.samples.stack[0]].frame),
+            "[unknown] " + module.substr(0, 255) + "+0x99");
 }
 
 TEST(PerfScript, ReadsWhatTheLinesTell) {

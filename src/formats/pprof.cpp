@@ -63,10 +63,17 @@ class Reader {
     std::optional<size_t> count;
     size_t value;
   };
-  // What a location stands for: outer before inner.
+  // What a location stands for: outer before inner. None: a place without names, `first` of these.
   struct Frames {
     uint32_t first = 0;
     uint32_t count = 0;
+  };
+  // The address of a caller is that of its call. Code without a name is called by its address, and that should be the
+  // one which a recording has of it: where the call returns to.
+  struct Place {
+    model::Frame frame;
+    std::optional<model::FrameId> leaf;
+    std::optional<model::FrameId> caller;
   };
 
   // However often a text is named, it is read once.
@@ -156,8 +163,23 @@ class Reader {
       set_function(line.function, frame);
       frames_.push_back(assembler_.frame(frame));
     }
-    if (location.lines.empty()) frames_.push_back(assembler_.frame(frame));
-    locations_.add(location.id, {first, static_cast<uint32_t>(frames_.size()) - first});
+    if (location.lines.empty()) {
+      locations_.add(location.id, {static_cast<uint32_t>(places_.size()), 0});
+      places_.push_back({frame, {}, {}});
+    } else {
+      locations_.add(location.id, {first, static_cast<uint32_t>(frames_.size()) - first});
+    }
+  }
+
+  model::FrameId frame_of(Place& place, bool is_leaf) {
+    std::optional<model::FrameId>& known = is_leaf ? place.leaf : place.caller;
+    if (known) return *known;
+    model::Frame frame = place.frame;
+    if (!is_leaf && frame.mapping != none_) {
+      ++frame.address;
+      frame.kind = model::AddressKind::kReturn;
+    }
+    return *(known = assembler_.frame(frame));
   }
 
   void set_function(uint64_t id, model::Frame& frame) {
@@ -253,8 +275,9 @@ class Reader {
     for (size_t left = ids_.size(); left > 0; --left) {
       const Frames* frames = locations_.find(ids_[left - 1]);
       if (frames == nullptr) throw Malformed{fmt::format("there is no location {}", ids_[left - 1])};
-      const auto begin = frames_.begin() + frames->first;
+      const auto begin = frames_.begin() + (frames->count == 0 ? 0 : frames->first);
       sequences_.frames.insert(sequences_.frames.end(), begin, begin + frames->count);
+      if (frames->count == 0) sequences_.frames.push_back(frame_of(places_[frames->first], left == 1));
       if (sequences_.frames.size() > most_frames_) throw Malformed{"its stacks are longer than its size allows"};
     }
   }
@@ -290,6 +313,7 @@ class Reader {
   std::vector<Event> events_;
   std::unordered_map<uint64_t, model::MappingId, base::NumberHash> mappings_;
   std::vector<model::FrameId> frames_;
+  std::vector<Place> places_;
   Numbered<Frames> locations_;
   FrameSequences sequences_;
   std::optional<model::ThreadId> last_thread_;

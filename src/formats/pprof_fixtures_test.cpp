@@ -127,8 +127,8 @@ TEST_P(PprofFixturesTest, IsWrittenAsItWasRead) {
   EXPECT_EQ(third->stacks.size(), second->stacks.size());
 }
 
-INSTANTIATE_TEST_SUITE_P(Files, PprofFixturesTest, testing::ValuesIn(kCases), [](const auto& info) {
-  std::string name = info.param.file;
+INSTANTIATE_TEST_SUITE_P(Files, PprofFixturesTest, testing::ValuesIn(kCases), [](const auto& test) {
+  std::string name = test.param.file;
   for (char& c : name) {
     if (!std::isalnum(static_cast<unsigned char>(c))) c = '_';
   }
