@@ -149,6 +149,7 @@ TEST(FilteredProfile, TasksOfARecordingThatHaveNoNumbersOfTheirOwnCannotBeAskedF
   made_up.sample({.pid = stream::kFirstMadeUpPid, .tid = stream::kFirstMadeUpPid});
   stream::Recording recording = made_up.recording();
   EXPECT_EQ(refusal_of(recording, {.pids = {6}}), "");
+  recording.recorder.emplace();
   recording.converted = true;
   EXPECT_EQ(refusal_of(recording, {.pids = {6}}), "it does not say of which processes its samples are");
   EXPECT_EQ(refusal_of(recording, {.tids = {6}}), "it does not say of which threads its samples are");

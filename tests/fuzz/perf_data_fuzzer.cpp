@@ -14,6 +14,7 @@ void read(base::Bytes file) {
   const auto recording = formats::kPerfData.open(file);
   if (!recording.ok()) return;
   const auto counted = stream::build_profile(*recording, {});
+  if (!model::sums_fit(counted)) return;  // refused by whoever reads a profile
   const auto every = stream::build_profile(*recording, {.keep_every_sample = true});
   uint64_t visited = 0;
   stream::for_each_sample(*recording, {}, [&](const stream::Sample& sample) { visited += sample.count; });
