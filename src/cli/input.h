@@ -87,7 +87,8 @@ base::Result<model::Profile> load_all_events(const InputOptions& options);
 // The same of a file that is open: standard input can be read once.
 base::Result<model::Profile> load_all_events(const InputOptions& options, const formats::InputFile& content);
 
-// The event of a profile with samples that is shown where nobody chose one: that which the profile names, else the first.
+// The event of a profile with samples that is shown where nobody chose one: that which the profile names, else the
+// first.
 std::string name_of_shown_event(const model::Profile& profile);
 
 // Opens, reads, selects the event and symbolizes. A recording without samples is an error that says so.
