@@ -5,19 +5,13 @@
 #include <algorithm>
 #include <set>
 
+#include "analysis/terminal_text.h"
+
 namespace tephra::analysis {
 namespace {
 
 // Comments are of any size, and are passed on by each conversion.
 constexpr size_t kMostText = 1000;
-
-std::string printable(std::string_view text) {
-  std::string out(text.substr(0, kMostText));
-  for (char& c : out) {
-    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) c = '?';
-  }
-  return out;
-}
 
 std::string beginning(Grade grade) { return fmt::format("verdict: {}. ", grade_name(grade)); }
 
@@ -49,7 +43,7 @@ std::optional<ToldVerdict> told_verdict(const std::vector<std::string>& comments
         comments, [&](const std::string& comment) { return comment.starts_with(beginning(grade)); });
     if (found == comments.end()) continue;
     const std::string_view figures = std::string_view(*found).substr(beginning(grade).size());
-    return ToldVerdict{grade, printable(of_origin(figures)), are_of_several(comments)};
+    return ToldVerdict{grade, printable(of_origin(figures).substr(0, kMostText)), are_of_several(comments)};
   }
   return std::nullopt;
 }

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <tuple>
 
+#include "analysis/terminal_text.h"
 #include "analysis/told_verdict.h"
 #include "analysis/verdict_limits.h"
 #include "analysis/walk_ends.h"
@@ -114,13 +115,6 @@ bool is_caller_unsure(const Profile& profile, const StackFacts& facts) {
 
 // Samples by the name of a module, for saying where something goes wrong.
 using ByModule = std::map<std::string_view, uint64_t>;
-
-// Names of files may hold anything; the verdict goes to terminals.
-std::string printable(std::string_view name) {
-  std::string text;
-  for (const char c : name) text += static_cast<unsigned char>(c) < 0x20 || c == 0x7f ? '?' : c;
-  return text;
-}
 
 std::string worst(const ByModule& modules) {
   std::vector<std::pair<uint64_t, std::string_view>> sorted;
