@@ -17,7 +17,7 @@ SKELETONS = "bpf"
 # Rank 1 may use the identities of the model (build ids, file identities), which are plain data.
 ALLOWED_SIBLINGS = {("objects", "model"), ("kernel", "model")}
 LIBRARIES = {r"<(libelf|gelf|elfutils/|dwarf\.h)": {"objects"}, r"<(traceevent/|event-parse\.h)": {"stream"},
-             r"<protozero/": {"formats"}, r"<zstd\.h|<zlib\.h|<libdeflate\.h|<lzma\.h": {"base"}, r"<libiberty/": {"objects"}, r"<CLI/": {"cli"},
+             r"<protozero/": {"formats"}, r"<zstd\.h|<zlib\.h|<libdeflate\.h|<lzma\.h": {"base"}, r"<re2/": {"base"}, r"<libiberty/": {"objects"}, r"<CLI/": {"cli"},
              r"<perfmon/": {"kernel"}, r"<bpf/": {"kernel", "bpf"}}
 INCLUDE = re.compile(r'^\s*#\s*include\s+([<"])([^>"]+)[>"]')
 

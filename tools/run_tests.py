@@ -109,6 +109,8 @@ def suite_unit_tsan(_):
 def suite_live(options):
     if options.all or options.long:
         os.environ["TEPHRA_FULL"] = "1"  # as many killed recorders as promised
+    if options.long:
+        os.environ["TEPHRA_LONG"] = "1"  # as many pairs of recordings as docs/diff.md tells of
     os.environ["TEPHRA"] = os.path.join(build("release", "tephra", "test_programs"), "tephra")
     sys.path.insert(0, os.path.join(ROOT, "tests", "live"))
     tests = unittest.defaultTestLoader.discover(os.path.join(ROOT, "tests", "live"), pattern="*_test.py")

@@ -1,148 +1,16 @@
 #include "analysis/call_tree.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
-#include <map>
 #include <numeric>
-#include <unordered_map>
+#include <optional>
+
+#include "analysis/call_names.h"
+#include "analysis/call_tree_builder.h"
 
 namespace tephra::analysis {
 namespace {
 
 constexpr uint32_t kUnset = UINT32_MAX;
-
-// Every name once, in the order of first use. Frames of one function share the work.
-class Names {
- public:
-  Names(const model::Profile& profile, const LabelOptions& options)
-      : profile_(profile), options_(options), of_frame_(profile.frames.size(), kUnset) {
-    add(CallName{"all", FrameKind::kBase, false});
-  }
-
-  uint32_t add(CallName name) {
-    return ids_.try_emplace(std::move(name), static_cast<uint32_t>(ids_.size())).first->second;
-  }
-
-  uint32_t of(model::FrameId frame) {
-    uint32_t& id = of_frame_[frame.value];
-    if (id == kUnset) id = look_up(frame);
-    return id;
-  }
-
-  // The names sorted, and for each id given so far its place among them.
-  std::vector<CallName> sorted(std::vector<uint32_t>& rank) const {
-    std::vector<CallName> all;
-    all.reserve(ids_.size());
-    rank.resize(ids_.size());
-    for (const auto& [name, id] : ids_) {
-      rank[id] = static_cast<uint32_t>(all.size());
-      all.push_back(name);
-    }
-    return all;
-  }
-
- private:
-  // Only the label of a frame without a function depends on more than function, kind and inlining.
-  uint32_t look_up(model::FrameId frame) {
-    const FrameKind kind = frame_kind(profile_, frame);
-    const bool inlined = is_inlined(profile_, frame);
-    const auto label = [&] { return frame_label(profile_, frame, options_); };
-    if (profile_.function_name(frame).empty()) return add({label(), kind, inlined});
-    const uint64_t key = static_cast<uint64_t>(profile_.frames[frame].function.value) << 8 |
-                         static_cast<uint64_t>(kind) << 1 | static_cast<uint64_t>(inlined);
-    const auto [at, fresh] = of_function_.try_emplace(key);
-    if (fresh) at->second = add({label(), kind, inlined});
-    return at->second;
-  }
-
-  const model::Profile& profile_;
-  const LabelOptions& options_;
-  std::map<CallName, uint32_t> ids_;
-  std::unordered_map<uint64_t, uint32_t> of_function_;
-  std::vector<uint32_t> of_frame_;
-};
-
-// The nodes in the order of their making: parents before children, siblings in no order.
-class Grower {
- public:
-  Grower() { nodes_.emplace_back(); }
-
-  uint32_t child(uint32_t parent, uint32_t name) {
-    const uint64_t key = static_cast<uint64_t>(parent) << 32 | name;
-    const auto [at, fresh] = children_.try_emplace(key, static_cast<uint32_t>(nodes_.size()));
-    if (fresh) {
-      nodes_.push_back({.parent = parent, .depth = nodes_[parent].depth + 1, .name = name});
-      seen_frame_.resize(nodes_.size());
-    }
-    return at->second;
-  }
-
-  // Notes where the frame's code is, and keeps of the node what all its frames have in common.
-  void merge_place(uint32_t node, const model::Frame& frame) {
-    CallNode& to = nodes_[node];
-    if (!seen_frame_[node]) {
-      seen_frame_[node] = true;
-      to.mapping = frame.mapping;
-      to.file = frame.file;
-      to.first_line = to.last_line = frame.line;
-      return;
-    }
-    if (to.mapping != frame.mapping) to.mapping = {};
-    if (to.file != frame.file) {
-      to.file = {};
-      to.first_line = to.last_line = 0;
-    } else if (to.file && frame.line != 0) {
-      to.first_line = to.first_line == 0 ? frame.line : std::min(to.first_line, frame.line);
-      to.last_line = std::max(to.last_line, frame.line);
-    }
-  }
-
-  void add_self(uint32_t node, const model::Totals& weight) {
-    nodes_[node].self.count += weight.count;
-    nodes_[node].self.value += weight.value;
-  }
-
-  std::vector<CallNode> take() {
-    for (CallNode& node : nodes_) node.total = node.self;
-    for (size_t i = nodes_.size(); --i > 0;) {
-      nodes_[nodes_[i].parent].total.count += nodes_[i].total.count;
-      nodes_[nodes_[i].parent].total.value += nodes_[i].total.value;
-    }
-    return std::move(nodes_);
-  }
-
- private:
-  std::vector<CallNode> nodes_;
-  std::vector<bool> seen_frame_ = std::vector<bool>(1);
-  std::unordered_map<uint64_t, uint32_t> children_;
-};
-
-std::string base_label(const model::Profile& profile, const model::Thread& thread, BaseFrame base) {
-  auto comm = profile.text(thread.comm);
-  if (comm.empty()) comm = "[unknown thread]";
-  switch (base) {
-    case BaseFrame::kCommPid:
-      return fmt::format("{}-{}", comm, thread.pid);
-    case BaseFrame::kCommPidTid:
-      return fmt::format("{}-{}/{}", comm, thread.pid, thread.tid);
-    default:
-      return std::string(comm);
-  }
-}
-
-// For every thread the name at the base of its stacks; 0 (the root's) where none is wanted, and for samples of no known
-// thread, as imported stacks have them: those bring their own base.
-std::vector<uint32_t> base_names(const model::Profile& profile, BaseFrame base, Names& names) {
-  std::vector<uint32_t> of_thread(profile.threads.size(), 0);
-  if (base == BaseFrame::kNone) return of_thread;
-  model::for_each_id(profile.threads, [&](model::ThreadId id) {
-    const model::Thread& thread = profile.threads[id];
-    if (!thread.comm && thread.pid < 0 && thread.tid < 0) return;
-    of_thread[id.value] = names.add({base_label(profile, thread, base), FrameKind::kBase, false});
-  });
-  return of_thread;
-}
 
 // The samples in groups of one base name, each group in its order in the profile.
 std::vector<uint32_t> samples_by_base(const model::Samples& samples, const std::vector<uint32_t>& base_of_thread) {
@@ -158,12 +26,15 @@ std::vector<uint32_t> samples_by_base(const model::Samples& samples, const std::
 // table is looked up once for each base that uses it.
 class RootFirst {
  public:
-  RootFirst(const model::Profile& profile, Names& names, Grower& grower)
+  RootFirst(const model::Profile& profile, CallNames& names, CallTreeBuilder& grower)
       : profile_(profile), names_(names), grower_(grower), node_of_(profile.stacks.size(), kUnset) {}
 
-  void add(uint32_t base, model::StackId stack, const model::Totals& weight) {
+  // Returns the node that got the weight.
+  uint32_t add(uint32_t base, model::StackId stack, const model::Totals& weight) {
     if (base != base_) start(base);
-    grower_.add_self(node(stack), weight);
+    const uint32_t leaf = node(stack);
+    grower_.add_self(leaf, weight);
+    return leaf;
   }
 
  private:
@@ -183,7 +54,7 @@ class RootFirst {
     for (; !path_.empty(); path_.pop_back()) {
       const model::FrameId frame = profile_.stacks[path_.back()].frame;
       at = grower_.child(at, names_.of(frame));
-      grower_.merge_place(at, profile_.frames[frame]);
+      grower_.merge_place(at, place_of(profile_.frames[frame]));
       set(path_.back(), at);
     }
     return at;
@@ -195,94 +66,197 @@ class RootFirst {
   }
 
   const model::Profile& profile_;
-  Names& names_;
-  Grower& grower_;
+  CallNames& names_;
+  CallTreeBuilder& grower_;
   std::vector<uint32_t> node_of_;
   std::vector<model::StackId> touched_;
   std::vector<model::StackId> path_;
   uint32_t base_ = kUnset;
 };
 
-// The base ends up at the far end of every path, as the outermost caller.
-void add_leaf_first(const model::Profile& profile, Names& names, Grower& grower, uint32_t base, model::StackId stack,
-                    const model::Totals& weight) {
+// The base ends up at the far end of every path, as the outermost caller. Returns the node that got the weight.
+uint32_t add_leaf_first(const model::Profile& profile, CallNames& names, CallTreeBuilder& grower, uint32_t base,
+                        model::StackId stack, const model::Totals& weight) {
   uint32_t at = 0;
   for (; stack; stack = profile.stacks[stack].parent) {
     const model::FrameId frame = profile.stacks[stack].frame;
     at = grower.child(at, names.of(frame));
-    grower.merge_place(at, profile.frames[frame]);
+    grower.merge_place(at, place_of(profile.frames[frame]));
   }
   if (base != 0) at = grower.child(at, base);
   grower.add_self(at, weight);
+  return at;
 }
 
-void grow(const model::Profile& profile, const CallTreeOptions& options, Names& names, Grower& grower) {
+// Returns the node of each sample, where those are wanted.
+std::vector<uint32_t> grow(const model::Profile& profile, const CallTreeOptions& options,
+                           const std::vector<uint32_t>& base_of_thread, CallNames& names, CallTreeBuilder& grower) {
   const model::Samples& samples = profile.samples;
-  const auto base_of_thread = base_names(profile, options.base, names);
   RootFirst root_first(profile, names, grower);
+  std::vector<uint32_t> leaves(options.keep_leaves ? samples.size() : 0);
   for (const uint32_t i : samples_by_base(samples, base_of_thread)) {
     const uint32_t base = base_of_thread[samples.thread[i].value];
     const model::Totals weight{samples.count[i], samples.value[i]};
-    if (options.leaf_first) {
-      add_leaf_first(profile, names, grower, base, samples.stack[i], weight);
-    } else {
-      root_first.add(base, samples.stack[i], weight);
+    const uint32_t leaf = options.leaf_first ? add_leaf_first(profile, names, grower, base, samples.stack[i], weight)
+                                             : root_first.add(base, samples.stack[i], weight);
+    if (options.keep_leaves) leaves[i] = leaf;
+  }
+  return leaves;
+}
+
+// Whether all samples stand on one base, and which.
+std::optional<uint32_t> only_base(const model::Samples& samples, const std::vector<uint32_t>& base_of_thread) {
+  std::optional<uint32_t> base;
+  for (const model::ThreadId thread : samples.thread) {
+    const uint32_t found = base_of_thread[thread.value];
+    if (base.value_or(found) != found) return std::nullopt;
+    base = found;
+  }
+  return base;
+}
+
+// Whether no two frames have the same name, as in folded stacks.
+bool names_differ(const model::Profile& profile, CallNames& names) {
+  std::vector<bool> seen;
+  for (uint32_t frame = 1; frame < profile.frames.size(); ++frame) {
+    const uint32_t name = names.of(model::FrameId{frame});
+    if (name >= seen.size()) seen.resize(2 * size_t{name} + 64);
+    if (seen[name]) return false;
+    seen[name] = true;
+  }
+  return true;
+}
+
+// Where frames have names of their own, the rows of the stack table are the nodes: nothing is merged, so it is known
+// beforehand what each weighs.
+class RowsAsNodes {
+ public:
+  RowsAsNodes(const model::Profile& profile, const CallTreeOptions& options)
+      : profile_(profile), options_(options), rows_(profile.stacks.size()) {
+    const model::Samples& samples = profile.samples;
+    for (size_t i = 0; i < samples.size(); ++i) {
+      Row& row = rows_[samples.stack[i].value];
+      row.used = true;
+      row.total += weight_of({samples.count[i], samples.value[i]}, options.least_of);
+    }
+    for (uint32_t i = static_cast<uint32_t>(rows_.size()); --i > 0;) {
+      if (!rows_[i].used) continue;
+      Row& parent = rows_[profile.stacks[model::StackId{i}].parent.value];
+      parent.used = true;
+      parent.total += rows_[i].total;
     }
   }
-}
 
-// Links children to parents, siblings in the order of their names. Takes the nodes from the greatest name to the least,
-// so that each becomes the first child of its parent.
-void link_children(std::vector<CallNode>& nodes) {
-  std::vector<uint32_t> order(nodes.size());
-  std::iota(order.begin(), order.end(), 0u);
-  std::sort(order.begin(), order.end(), [&](uint32_t a, uint32_t b) { return nodes[a].name > nodes[b].name; });
-  for (const uint32_t i : order) {
-    if (i == 0) continue;
-    nodes[i].next_sibling = nodes[nodes[i].parent].first_child;
-    nodes[nodes[i].parent].first_child = i;
+  // Returns how many nodes were left out.
+  size_t grow(uint32_t base, CallNames& names, CallTreeBuilder& grower) {
+    size_t left_out = 0;
+    if (options_.least == 0) grower.reserve(rows_.size() + 1);
+    rows_[0].node = base == 0 ? 0 : grower.child(0, base);
+    for (uint32_t i = 1; i < rows_.size(); ++i) {
+      Row& row = rows_[i];
+      if (!row.used) continue;
+      const model::Stack& stack = profile_.stacks[model::StackId{i}];
+      const Row& parent = rows_[stack.parent.value];
+      row.closed = parent.closed || row.total < options_.least;
+      if (parent.closed) {
+        row.node = parent.node;
+        ++left_out;
+        continue;
+      }
+      row.node = grower.new_child(parent.node, names.of(stack.frame));
+      grower.merge_place(row.node, place_of(profile_.frames[stack.frame]));
+    }
+    const model::Samples& samples = profile_.samples;
+    for (size_t i = 0; i < samples.size(); ++i) {
+      grower.add_self(rows_[samples.stack[i].value].node, {samples.count[i], samples.value[i]});
+    }
+    return left_out;
   }
-}
 
-// The same tree with its nodes in depth-first order.
-std::vector<CallNode> depth_first(const std::vector<CallNode>& nodes) {
-  std::vector<uint32_t> order;
-  std::vector<uint32_t> place(nodes.size());
-  std::vector<uint32_t> open{0};
-  order.reserve(nodes.size());
-  while (!open.empty()) {
-    const uint32_t node = open.back();
-    open.pop_back();
-    place[node] = static_cast<uint32_t>(order.size());
-    order.push_back(node);
-    if (node != 0 && nodes[node].next_sibling != 0) open.push_back(nodes[node].next_sibling);
-    if (nodes[node].first_child != 0) open.push_back(nodes[node].first_child);
+ private:
+  struct Row {
+    uint64_t total = 0;
+    uint32_t node = 0;
+    bool used = false;
+    bool closed = false;  // what it calls is left out
+  };
+  const model::Profile& profile_;
+  const CallTreeOptions& options_;
+  std::vector<Row> rows_;
+};
+
+// A stack as the names and places of a path from the root.
+struct Step {
+  uint32_t name;
+  CodePlace place;
+};
+void steps_of(const model::Profile& profile, model::StackId stack, uint32_t base, bool leaf_first, CallNames& names,
+              std::vector<Step>& path) {
+  path.clear();
+  for (; stack; stack = profile.stacks[stack].parent) {
+    const model::FrameId frame = profile.stacks[stack].frame;
+    path.push_back({names.of(frame), place_of(profile.frames[frame])});
   }
-  std::vector<CallNode> out;
-  out.reserve(nodes.size());
-  for (const uint32_t node : order) {
-    CallNode& to = out.emplace_back(nodes[node]);
-    to.parent = place[to.parent];
-    to.first_child = place[to.first_child];
-    to.next_sibling = place[to.next_sibling];
-  }
-  return out;
+  if (base != 0) path.push_back({base, {}});
+  if (!leaf_first) std::reverse(path.begin(), path.end());
 }
 
 }  // namespace
 
 CallTree call_tree(const model::Profile& profile, const CallTreeOptions& options) {
-  Names names(profile, options.labels);
-  Grower grower;
-  grow(profile, options, names, grower);
-
-  CallTree tree;
+  CallNames names(profile, options.labels);
+  CallTreeBuilder grower;
+  const auto base_of_thread = names.of_threads(options.base);
+  const bool may_be_rows = !options.leaf_first && !options.keep_leaves;
+  const auto base = may_be_rows ? only_base(profile.samples, base_of_thread) : std::nullopt;
+  size_t left_out = 0;
+  std::vector<uint32_t> leaves;
+  if (base && names_differ(profile, names)) {
+    left_out = RowsAsNodes(profile, options).grow(*base, names, grower);
+  } else {
+    leaves = grow(profile, options, base_of_thread, names, grower);
+  }
   std::vector<uint32_t> rank;
-  tree.names = names.sorted(rank);
-  auto nodes = grower.take();
-  for (CallNode& node : nodes) node.name = rank[node.name];
-  link_children(nodes);
-  tree.nodes = depth_first(nodes);
+  auto sorted = names.take_sorted(rank);
+  std::vector<uint32_t> place;
+  CallTree tree = std::move(grower).finish(std::move(sorted), rank, CallTreeBuilder::Order::kByName, &place);
+  for (uint32_t& leaf : leaves) leaf = place[leaf];
+  tree.leaf_of_sample = std::move(leaves);
+  tree.left_out = left_out;
+  return tree;
+}
+
+// Of each stack, what it has in common with the one before stays as it is.
+CallTree ordered_call_tree(const model::Profile& profile, const CallTreeOptions& options) {
+  CallNames names(profile, options.labels);
+  CallTreeBuilder grower;
+  const auto base_of_thread = names.of_threads(options.base);
+  std::vector<Step> path;
+  std::vector<uint32_t> open;  // the nodes of the stack before, from below the root on
+  std::vector<uint32_t> open_names;
+  model::Totals before;
+  std::vector<model::Totals> begins(1);
+  const model::Samples& samples = profile.samples;
+  for (size_t i = 0; i < samples.size(); ++i) {
+    steps_of(profile, samples.stack[i], base_of_thread[samples.thread[i].value], options.leaf_first, names, path);
+    size_t same = 0;
+    while (same < path.size() && same < open.size() && path[same].name == open_names[same]) ++same;
+    open.resize(same);
+    open_names.resize(same);
+    for (size_t depth = same; depth < path.size(); ++depth) {
+      open.push_back(grower.new_child(depth == 0 ? 0 : open[depth - 1], path[depth].name));
+      open_names.push_back(path[depth].name);
+      begins.push_back(before);
+    }
+    for (size_t depth = 0; depth < path.size(); ++depth) grower.merge_place(open[depth], path[depth].place);
+    grower.add_self(open.empty() ? 0 : open.back(), {samples.count[i], samples.value[i]});
+    before.count += samples.count[i];
+    before.value += samples.value[i];
+  }
+  std::vector<uint32_t> rank;
+  auto sorted = names.take_sorted(rank);
+  CallTree tree = std::move(grower).finish(std::move(sorted), rank, CallTreeBuilder::Order::kAsMade);
+  tree.begins = std::move(begins);  // nodes were made depth-first
   return tree;
 }
 

@@ -5,6 +5,7 @@
 #include <map>
 #include <random>
 
+#include "analysis/call_tree_for_tests.h"
 #include "analysis/flame_layout.h"
 #include "model/profile_assembler.h"
 
@@ -44,16 +45,6 @@ class Maker {
   model::MappingId file_;
   model::EventId event_;
 };
-
-// "depth label self/total" for every node in order.
-std::vector<std::string> outline(const CallTree& tree) {
-  std::vector<std::string> lines;
-  for (const CallNode& node : tree.nodes) {
-    lines.push_back(std::string(node.depth, ' ') + tree.name(node).label + " " + std::to_string(node.self.count) + "/" +
-                    std::to_string(node.total.count));
-  }
-  return lines;
-}
 
 using Lines = std::vector<std::string>;
 
@@ -113,6 +104,85 @@ TEST(CallTree, ShorteningMergesInstances) {
   EXPECT_EQ(call_tree(profile).nodes.size(), 4u);
   EXPECT_EQ(outline(call_tree(profile, {.labels = {.shorten = true}})),
             (Lines{"all 0/2", " app 0/2", "  sort<…> 2/2"}));
+}
+
+TEST(CallTree, InOrderOnlyNeighboursAreMerged) {
+  Maker make;
+  make.sample("app", {make.frame("main"), make.frame("z")}, 2);
+  make.sample("app", {make.frame("main"), make.frame("a")});
+  make.sample("app", {make.frame("main"), make.frame("z")}, 3);
+  make.sample("app", {make.frame("main"), make.frame("z"), make.frame("y")}, 4);
+  make.sample("other", {make.frame("main")});
+  make.sample("app", {make.frame("main")});
+  const auto profile = make.finish();
+  EXPECT_EQ(outline(ordered_call_tree(profile)),
+            (Lines{"all 0/12", " app 0/10", "  main 0/10", "   z 2/2", "   a 1/1", "   z 3/7", "    y 4/4",
+                   " other 0/1", "  main 1/1", " app 0/1", "  main 1/1"}));
+  std::vector<uint64_t> places;
+  for (const FlameRect& rect : flame_layout(ordered_call_tree(profile), Weight::kSamples).rects)
+    places.push_back(rect.x);
+  EXPECT_EQ(places, (std::vector<uint64_t>{0, 0, 0, 0, 2, 3, 6, 10, 10, 11, 11}));
+  const CallTree reversed = ordered_call_tree(profile, {.base = BaseFrame::kNone, .leaf_first = true});
+  EXPECT_EQ(reversed.nodes[1].total.count, 2u);
+  EXPECT_EQ(reversed.name(reversed.nodes[1]).label, "z");
+  EXPECT_EQ(outline(ordered_call_tree(ProfileAssembler().finish())), (Lines{"all 0/0"}));
+}
+
+TEST(CallTree, WhatLightNodesCallMayBeLeftOut) {
+  Maker make;
+  make.sample("app", {make.frame("main"), make.frame("a"), make.frame("b"), make.frame("c")}, 2);
+  make.sample("app", {make.frame("main"), make.frame("a"), make.frame("d")}, 1);
+  make.sample("app", {make.frame("main"), make.frame("e"), make.frame("b")}, 7);
+  const auto profile = make.finish();
+  const CallTree all = call_tree(profile);
+  EXPECT_EQ(all.left_out, 0u);
+  const CallTree cut = call_tree(profile, {.least = 5});
+  EXPECT_EQ(outline(cut), (Lines{"all 0/10", " app 0/10", "  main 0/10", "   a 3/3", "   e 0/7", "    b 7/7"}));
+  EXPECT_EQ(cut.left_out, 3u);
+  FlameLayout whole = flame_layout(all, Weight::kSamples, 5);
+  const FlameLayout same = flame_layout(cut, Weight::kSamples, 5);
+  EXPECT_EQ(same.culled, whole.culled);
+  ASSERT_EQ(same.rects.size(), whole.rects.size());
+  for (size_t i = 0; i < same.rects.size(); ++i) {
+    EXPECT_EQ(same.rects[i].x, whole.rects[i].x);
+    EXPECT_EQ(same.rects[i].width, whole.rects[i].width);
+    EXPECT_EQ(same.rects[i].depth, whole.rects[i].depth);
+  }
+}
+
+TEST(FlameLayout, WidensToATotal) {
+  const std::vector<FlameNode> nodes{{0, 0, 4}, {0, 1, 4}, {1, 3, 3}};
+  FlameLayout layout = flame_layout(nodes);
+  EXPECT_EQ(layout.rects, (std::vector<FlameRect>{{0, 4, 0, 0}, {0, 4, 1, 1}, {1, 3, 2, 2}}));
+  EXPECT_EQ(layout.rows, (std::vector<FlameRow>{{0, 0, 0}, {0, 1, 0}, {1, 2, 0}}));
+  widen(layout, 3);
+  EXPECT_EQ(layout.total, 4u);
+  widen(layout, 10);
+  EXPECT_EQ(layout.total, 10u);
+  EXPECT_EQ(layout.rects[0].width, 10u);
+  EXPECT_EQ(layout.rects[1].width, 4u);
+}
+
+TEST(Labels, KindsOfImportedAndInterpretedNames) {
+  const std::pair<const char*, FrameKind> cases[] = {{"vfs_read_[k]", FrameKind::kKernel},
+                                                     {"put_[j]", FrameKind::kJit},
+                                                     {"put_[1]", FrameKind::kJit},
+                                                     {"put_[0]", FrameKind::kInterpreted},
+                                                     {"try_to_wake_up_[w]", FrameKind::kWaiting},
+                                                     {"inlined_[i]", FrameKind::kNative},
+                                                     {"_PyEval_EvalFrameDefault", FrameKind::kInterpreted},
+                                                     {"py::f:/a/b.py", FrameKind::kInterpreted},
+                                                     {"my_PyEval_EvalFrameDefault", FrameKind::kNative},
+                                                     {"main", FrameKind::kNative}};
+  for (const auto& [name, kind] : cases) {
+    ProfileAssembler made;
+    const auto mapping = made.mapping({.kind = model::CodeKind::kImported});
+    const auto frame =
+        made.frame({.mapping = mapping, .function = made.function({.name = made.string(name), .named = true})});
+    EXPECT_EQ(frame_kind(std::move(made).finish(), frame), kind) << name;
+  }
+  EXPECT_EQ(without_mark("f_[k]"), "f");
+  EXPECT_EQ(without_mark("_[k]"), "_[k]");
 }
 
 TEST(CallTree, EmptyProfileIsARoot) {
@@ -265,7 +335,7 @@ TEST(FlameLayout, OwnWeightFirstThenChildrenByName) {
   const CallTree tree = call_tree(make.finish(), {.base = BaseFrame::kNone});
   const FlameLayout layout = flame_layout(tree, Weight::kSamples);
   EXPECT_EQ(layout.rects, (std::vector<FlameRect>{{0, 10, 0, 0}, {0, 10, 1, 1}, {2, 5, 2, 2}, {7, 3, 2, 3}}));
-  EXPECT_EQ(layout.depth, 3u);
+  EXPECT_EQ(layout.depth(), 3u);
   const FlameLayout wide = flame_layout(tree, Weight::kSamples, 4);
   EXPECT_EQ(wide.rects, (std::vector<FlameRect>{{0, 10, 0, 0}, {0, 10, 1, 1}, {2, 5, 2, 2}}));
   EXPECT_EQ(wide.culled, 1u);

@@ -2,9 +2,53 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <array>
+
 #include "base/names.h"
 
 namespace tephra::analysis {
+namespace {
+
+struct Mark {
+  std::string_view text;
+  FrameKind kind;
+};
+constexpr std::array<Mark, 6> kMarks{{{"_[k]", FrameKind::kKernel},
+                                      {"_[j]", FrameKind::kJit},
+                                      {"_[1]", FrameKind::kJit},
+                                      {"_[0]", FrameKind::kInterpreted},
+                                      {"_[w]", FrameKind::kWaiting},
+                                      {"_[i]", FrameKind::kNative}}};
+
+// The functions in which interpreters go from instruction to instruction.
+constexpr std::array<std::string_view, 15> kLoops{"_PyEval_EvalFrameDefault",
+                                                  "_PyEval_EvalFrame",
+                                                  "PyEval_EvalFrameEx",
+                                                  "PyEval_EvalFrame",
+                                                  "vm_exec_core",
+                                                  "rb_vm_exec",
+                                                  "vm_exec",
+                                                  "Perl_runops_standard",
+                                                  "execute_ex",
+                                                  "luaV_execute",
+                                                  "Interpreter",
+                                                  "Builtins_InterpreterEntryTrampoline",
+                                                  "Builtin:InterpreterEntryTrampoline",
+                                                  "Builtins_InterpreterEnterAtBytecode",
+                                                  "Builtin:InterpreterEnterAtBytecode"};
+
+// What interpreters call their functions where they name them for profilers: CPython's trampolines, and V8's mark for
+// functions without compiled code.
+bool is_interpreted(std::string_view name) {
+  if (std::find(kLoops.begin(), kLoops.end(), name) != kLoops.end()) return true;
+  for (const std::string_view begin : {"py::", "LazyCompile:~", "Function:~", "JS:~", "Script:~"}) {
+    if (name.starts_with(begin)) return true;
+  }
+  return false;
+}
+
+}  // namespace
 
 std::string frame_label(const model::Profile& profile, model::FrameId frame, const LabelOptions& options) {
   const auto name = profile.function_name(frame);
@@ -20,17 +64,27 @@ FrameKind frame_kind(const model::Profile& profile, model::FrameId frame) {
   if (model::is_kernel(code)) return FrameKind::kKernel;
   const auto name = profile.function_name(frame);
   if (code == model::CodeKind::kImported) {
-    if (name.ends_with("_[k]")) return FrameKind::kKernel;
-    if (name.ends_with("_[j]")) return FrameKind::kJit;
+    for (const Mark& mark : kMarks) {
+      if (name.ends_with(mark.text) && mark.kind != FrameKind::kNative) return mark.kind;
+    }
+    if (is_interpreted(name)) return FrameKind::kInterpreted;
     return name.starts_with("[unknown]") ? FrameKind::kUnnamed : FrameKind::kNative;
   }
   if (!profile.functions[profile.frames[frame].function].named) return FrameKind::kUnnamed;
+  if (is_interpreted(name)) return FrameKind::kInterpreted;
   return code == model::CodeKind::kAnonymous || code == model::CodeKind::kJit ? FrameKind::kJit : FrameKind::kNative;
 }
 
 bool is_inlined(const model::Profile& profile, model::FrameId frame) {
   if (profile.frames[frame].inlined) return true;
   return profile.code_kind(frame) == model::CodeKind::kImported && profile.function_name(frame).ends_with("_[i]");
+}
+
+std::string_view without_mark(std::string_view label) {
+  for (const Mark& mark : kMarks) {
+    if (label.size() > mark.text.size() && label.ends_with(mark.text)) return label.substr(0, label.size() - 4);
+  }
+  return label;
 }
 
 std::string_view module_path(const model::Profile& profile, model::MappingId mapping) {

@@ -20,14 +20,21 @@ enum class FrameKind : uint8_t {
   kBase,    // no code: the thread at the base of a stack, or the whole profile
   kNative,  // user code of a file or of unknown origin
   kKernel,
-  kJit,      // generated code
-  kUnnamed,  // user code that has no name
+  kJit,          // generated code
+  kInterpreted,  // functions of an interpreter, and the loop that runs them
+  kWaiting,      // what a thread waits for
+  kUnnamed,      // user code that has no name
 };
 
-// Names imported from folded stacks say their kind at the end: `_[k]` kernel, `_[j]` generated.
+// Names imported from folded stacks say their kind at the end: `_[k]` kernel, `_[j]` and `_[1]` generated, `_[0]`
+// interpreted, `_[w]` waiting (the wakers of chain graphs). Interpreters are known by the names of their loops and of
+// what they tell of their functions (`py::`); nothing else is guessed.
 FrameKind frame_kind(const model::Profile& profile, model::FrameId frame);
 // Also true for imported names that end in `_[i]`.
 bool is_inlined(const model::Profile& profile, model::FrameId frame);
+
+// A name without the mark at its end, which the colour shows.
+std::string_view without_mark(std::string_view label);
 
 // The code object for the eye: the file's name without folders, "[kernel]", "[jit]" for generated code that has a name,
 // "[unknown]".

@@ -1,5 +1,7 @@
 #include "base/escape.h"
 
+#include <algorithm>
+
 #include <cstdint>
 
 namespace tephra::base {
@@ -39,6 +41,10 @@ void append_control_picture(std::string& out, uint8_t control) {
 bool unwelcome_in_xml(std::string_view character) {
   if (character.size() == 2) return byte_at(character, 0) == 0xC2 && byte_at(character, 1) < 0xA0;
   return character == "\xEF\xBF\xBE" || character == "\xEF\xBF\xBF";
+}
+
+bool is_plain_in_xml(char c) {
+  return c >= 0x20 && c < 0x7F && c != '&' && c != '<' && c != '>' && c != '"' && c != '\'';
 }
 
 void append_xml_ascii(std::string& out, char c) {
@@ -95,6 +101,12 @@ std::string to_utf8(std::string_view text) {
 
 void append_xml(std::string& out, std::string_view text) {
   while (!text.empty()) {
+    // Most characters are as they are.
+    const auto special = std::find_if(text.begin(), text.end(), [](char c) { return !is_plain_in_xml(c); });
+    const auto plain = static_cast<size_t>(special - text.begin());
+    out += text.substr(0, plain);
+    text.remove_prefix(plain);
+    if (text.empty()) return;
     const size_t length = utf8_length(text);
     if (length == 1) {
       append_xml_ascii(out, text[0]);

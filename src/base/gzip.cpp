@@ -13,9 +13,9 @@ struct FreeCompressor {
 
 }  // namespace
 
-Result<std::string> gzip(Bytes bytes) {
-  constexpr int kFast = 1;
-  const std::unique_ptr<libdeflate_compressor, FreeCompressor> compressor(::libdeflate_alloc_compressor(kFast));
+Result<std::string> gzip(Bytes bytes, Packing packing) {
+  const int level = packing == Packing::kFast ? 1 : 6;
+  const std::unique_ptr<libdeflate_compressor, FreeCompressor> compressor(::libdeflate_alloc_compressor(level));
   if (compressor == nullptr) return failed("cannot compress", "", "memory is short");
   std::string packed;
   packed.resize(::libdeflate_gzip_compress_bound(compressor.get(), bytes.size()));

@@ -7,7 +7,9 @@
 
 namespace tephra::base {
 
-// A gzip file of bytes that are all there, made fast rather than small.
-Result<std::string> gzip(Bytes bytes);
+enum class Packing { kFast, kSmall };
+
+// A gzip file of bytes that are all there. Making a small one takes a few times as long.
+Result<std::string> gzip(Bytes bytes, Packing packing = Packing::kFast);
 
 }  // namespace tephra::base

@@ -26,5 +26,6 @@ inline constexpr int kExitDone = 0;
 inline constexpr int kExitFailed = 1;
 inline constexpr int kExitUsage = 2;
 inline constexpr int kExitBadVerdict = 3;
+inline constexpr int kExitRegression = 4;
 
 }  // namespace tephra::cli

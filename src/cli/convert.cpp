@@ -78,6 +78,7 @@ struct ConvertArguments {
 
 void declare(CLI::App& parser, ConvertArguments& arguments) {
   arguments.input.declare(parser);
+  arguments.input.declare_stacks(parser);
   parser.remove_option(parser.get_option("--input"));
   parser
       .add_option("-i,--input,inputs", arguments.paths,
@@ -136,6 +137,21 @@ base::Result<model::Profile> of_one_event(model::Profile profile, const InputOpt
   return one;
 }
 
+// What --focus and the like make of it. What the profile itself wants to be left out stays: other tools know that, too.
+base::Result<model::Profile> with_edited_stacks(model::Profile profile, const InputOptions& options) {
+  if (!options.redact.empty()) {
+    return base::usage_error("stacks are changed by names, which --redact replaces", "", "",
+                             "First change them: tephra convert --focus … -o part.pb.gz, then redact part.pb.gz.");
+  }
+  const model::RecordingFacts facts = profile.facts;
+  profile.facts.drop_frames.clear();
+  Input input{std::move(profile), {}, {}, {}};
+  TEPHRA_CHECK_OK(edit_stacks(options, input));
+  input.profile.facts = facts;
+  if (!input.selection.empty()) input.profile.facts.comments.push_back("holds " + input.selection);
+  return std::move(input.profile);
+}
+
 base::Result<int> convert(std::span<const std::string> words) {
   auto parser = make_parser("convert", "Read profiles of any format, join them, and write them in another.",
                             "  tephra convert perf.data -o profile.pb.gz\n"
@@ -162,6 +178,9 @@ base::Result<int> convert(std::span<const std::string> words) {
     profile = symbols::with_relative_addresses(std::move(profile), *arguments.input.symbols.finder);
   }
   const analysis::Verdict verdict = analysis::judge(profile);
+  if (arguments.input.stacks.given()) {
+    TEPHRA_TRY(profile, with_edited_stacks(std::move(profile), arguments.input));
+  }
   // Formats that hold comments carry the verdict on.
   analysis::replace_verdicts(profile.facts.comments, analysis::one_line(verdict));
   TEPHRA_TRY(std::string text, format->write(profile));

@@ -1,16 +1,25 @@
 #include <fmt/format.h>
 
+#include <unistd.h>
 #include <cstdio>
 
 #include "analysis/call_tree.h"
+#include "analysis/event_pair.h"
+#include "analysis/flame_chart.h"
+#include "analysis/sandwich.h"
 #include "base/file.h"
 #include "base/names.h"
 #include "cli/arguments.h"
 #include "cli/command.h"
+#include "cli/flame_options.h"
 #include "cli/input.h"
 #include "cli/output_path.h"
-#include "model/event_weight.h"
+#include "cli/report_page.h"
+#include "formats/folded.h"
+#include "formats/format.h"
+#include "kernel/near_match.h"
 #include "views/flame_svg.h"
+#include "views/printable.h"
 
 namespace tephra::cli {
 namespace {
@@ -18,139 +27,188 @@ namespace {
 constexpr const char* kSummary = "draw a flame graph: one interactive SVG";
 constexpr const char* kExamples =
     "  tephra flame                                  perf.data to perf.svg\n"
-    "  tephra flame app.folded -o - --colors java    folded stacks to standard output, in the colours of Java";
+    "  tephra flame app.folded -o - --colors java    folded stacks to standard output, in the colours of Java\n"
+    "  tephra flame perf.data -o report.html         all views of it in one page\n"
+    "  tephra flame --flamechart                     what ran when, a lane a thread\n"
+    "  tephra flame --sandwich malloc                who calls malloc, and what it calls\n"
+    "  tephra flame --bottom-up --colors module      what ran and who called it, a colour a code object\n"
+    "  tephra flame --cpi                            cycles per instruction, of tephra record -e cycles,instructions\n"
+    "  tephra flame --ratio cache-misses/loads       the same of any two events";
 
-// The words of the command line that are not the view's own values yet.
-struct Words {
-  std::string output;
-  std::string base = "comm";
-  std::string colors = "kind";
-  std::string background;
-  std::string min_width = "0.1";
-  std::string weight;  // empty: as the event says
-  uint32_t width = 0;
-  bool reverse = false;
-  bool merge_templates = false;
+constexpr const char* kPaletteFile = "palette.map";
+
+// Which picture of which profile. The functions below draw one shape each.
+struct Drawing {
+  const InputOptions& input;
+  const FlameWords& words;
+  views::FlameSvgOptions looks;
+
+  // Says below the title which samples --focus and the like left.
+  void tell_selection(const Input& loaded) {
+    if (looks.subtitle.empty()) looks.subtitle = loaded.selection;
+  }
 };
 
-// flamegraph.pl's words keep its meaning.
-void declare_looks(CLI::App& parser, Words& words, views::FlameSvgOptions& view) {
-  const std::string palettes = fmt::format("{}", fmt::join(views::palette_names().subspan(1), " "));
-  parser.add_option("--title", view.title, "the title")->type_name("TEXT");
-  parser.add_option("--subtitle", view.subtitle, "a second line below the title")->type_name("TEXT");
-  parser.add_option("--width", words.width, "width; default: 1200, and that of the window in a browser")
-      ->check(CLI::Range(200, 100000).description(""))
-      ->type_name("PIXELS");
-  parser.add_option("--height", view.frame_height, "height of a frame (18)")
-      ->check(CLI::Range(4, 200).description(""))
-      ->type_name("PIXELS");
-  parser.add_option("--minwidth", words.min_width, "leave out narrower frames (0.1)")->type_name("PIXELS|N%");
-  parser.add_option("--fonttype", view.font, "the font, as in CSS")->type_name("FONT");
-  parser.add_option("--fontsize", view.font_size, "size of text (12)")
-      ->check(CLI::Range(4, 100).description(""))
-      ->type_name("PIXELS");
-  parser.add_option("--countname", view.count_name, "what samples are called")->type_name("TEXT");
-  parser.add_option("--nametype", view.name_type, "what stands before a frame's name (Function:)")->type_name("TEXT");
-  parser.add_option("--colors", words.colors, "by kind of code (default), or one of: " + palettes)->type_name("NAME");
-  parser.add_option("--bgcolors", words.background, "background: yellow, blue, green, grey or #rrggbb")
-      ->type_name("NAME");
-  parser.add_flag("--hash")->description("colours by name; they always are, so this changes nothing");
-  parser.add_flag("--inverted", view.inverted, "an icicle graph: callers at the top");
+struct Drawn {
+  std::string svg;
+  analysis::Verdict verdict;
+};
+
+Drawn draw_tree(Drawing& drawing, Input loaded, bool in_order) {
+  drawing.looks.weight = drawing.words.weight_for(loaded.profile);
+  auto options = drawing.words.tree_options();
+  options.least_of = drawing.looks.weight;
+  options.least = views::narrowest_weight(
+      drawing.looks,
+      std::max(analysis::weight_of(model::totals(loaded.profile), options.least_of), drawing.looks.total));
+  const auto tree =
+      in_order ? analysis::ordered_call_tree(loaded.profile, options) : analysis::call_tree(loaded.profile, options);
+  return {views::flame_svg(loaded.profile, tree, loaded.verdict, drawing.looks), loaded.verdict};
 }
 
-void declare_meaning(CLI::App& parser, Words& words) {
-  parser.add_option("-o,--output", words.output, "the SVG to write, - is standard output; default: FILE with .svg")
-      ->type_name("OUT");
-  parser.add_flag("--reverse", words.reverse, "merge stacks from the leaf: what ran, then who called it");
-  parser.add_option("--base", words.base, "what stacks stand on: comm (default), pid (comm-pid), tid, none")
-      ->check(CLI::IsMember({"comm", "pid", "tid", "none"}).description(""))
-      ->type_name("NAME");
-  parser
-      .add_option("--weight", words.weight,
-                  "what width means: samples, or value (time, bytes, events); default: samples, and values where an\n"
-                  "imported event does not count samples")
-      ->check(CLI::IsMember({"samples", "value"}).description(""))
-      ->type_name("NAME");
-  parser.add_flag("--merge-templates", words.merge_templates, "merge functions that differ in template arguments only");
+// Two numbers a line are a difference, unless one of them was chosen.
+base::Result<Drawn> draw_folded(Drawing& drawing, const formats::InputFile& content) {
+  TEPHRA_TRY(Input loaded, load_with_all_events(drawing.input, content));
+  drawing.tell_selection(loaded);
+  const model::Profile& profile = loaded.profile;
+  const auto pair = analysis::before_and_after(profile);
+  if (!pair || !drawing.input.event.empty()) return draw_tree(drawing, std::move(loaded), false);
+  const auto tree = analysis::pair_tree(profile, *pair, drawing.words.tree_options());
+  return Drawn{views::flame_difference_svg(profile, tree, loaded.verdict, drawing.looks), loaded.verdict};
 }
 
-base::Result<double> min_width_in_pixels(const std::string& word, uint32_t width) {
-  size_t used = 0;
-  double number = -1;
-  try {
-    number = std::stod(word, &used);
-  } catch (const std::exception&) {
+base::Error no_such_function(const analysis::CallTree& tree, const std::string& function) {
+  const auto near = kernel::near_matches(function, analysis::function_names(tree));
+  return base::failed("no such function", function, "no sample has a frame of this name",
+                      near.empty() ? "Names are whole, as the picture's details show them."
+                                   : views::printable(kernel::did_you_mean(near)));
+}
+
+base::Result<Drawn> draw_sandwich(Drawing& drawing, const Input& loaded) {
+  const std::string& function = drawing.words.function;
+  drawing.looks.weight = drawing.words.weight_for(loaded.profile);
+  const auto tree = analysis::call_tree(loaded.profile, drawing.words.tree_options());
+  const auto sandwich = analysis::sandwich(tree, function);
+  if (analysis::weight_of(sandwich.callees.root().total, drawing.looks.weight) == 0) {
+    return no_such_function(tree, function);
   }
-  const std::string rest = word.substr(used);
-  if (!(number >= 0) || number > 1e6 || (rest != "" && rest != "%")) {
-    return base::usage_error("--minwidth is no width", word, "", "Give pixels as in 0.5, or a share as in 1%.");
-  }
-  return rest == "%" ? number / 100 * width : number;
+  return Drawn{views::sandwich_svg(loaded.profile, sandwich, loaded.verdict, drawing.looks), loaded.verdict};
 }
 
-base::Status apply(const Words& words, views::FlameSvgOptions& view) {
-  if (words.width != 0) view.width = words.width;
-  TEPHRA_TRY(view.min_width, min_width_in_pixels(words.min_width, view.width.value_or(views::kDefaultFlameWidth)));
-  const auto palette = views::palette_named(words.colors);
-  if (!palette) {
-    return base::usage_error("no such colours", words.colors, "",
-                             fmt::format("Choose one of: {}.", fmt::join(views::palette_names(), " ")));
+// The chart needs times; folded stacks have an order at least.
+base::Result<Drawn> draw_chart(Drawing& drawing, const formats::InputFile& content) {
+  InputOptions input = drawing.input;
+  input.build.keep_every_sample = true;
+  TEPHRA_TRY(Input loaded, load(input, content));
+  drawing.tell_selection(loaded);
+  if (loaded.profile.facts.format == formats::kFolded.name) return draw_tree(drawing, std::move(loaded), true);
+  if (loaded.profile.samples.time.empty()) {
+    return base::failed("no flame chart", input.path, "it does not say when its samples were taken",
+                        "Draw a flame graph instead, without --flamechart.");
   }
-  view.palette = *palette;
-  if (!words.background.empty()) {
-    view.background = views::background_named(words.background);
-    if (!view.background) {
-      return base::usage_error("no such background", words.background, "",
-                               "Choose yellow, blue, green, grey or #rrggbb.");
-    }
+  if (drawing.words.reverse || drawing.words.bottom_up) {
+    return base::usage_error("a flame chart with times is not merged", "--reverse");
   }
-  return {};
+  const auto chart = analysis::flame_chart(loaded.profile, drawing.words.tree_options().labels);
+  return Drawn{views::flame_chart_svg(loaded.profile, chart, loaded.verdict, drawing.looks), loaded.verdict};
 }
 
-analysis::CallTreeOptions tree_options(const Words& words) {
-  analysis::CallTreeOptions options;
-  options.base = words.base == "none"  ? analysis::BaseFrame::kNone
-                 : words.base == "pid" ? analysis::BaseFrame::kCommPid
-                 : words.base == "tid" ? analysis::BaseFrame::kCommPidTid
-                                       : analysis::BaseFrame::kComm;
-  options.leaf_first = words.reverse;
-  options.labels.shorten = words.merge_templates;
-  return options;
+// Names of events may hold slashes; the one between them leaves an event on either side.
+std::optional<analysis::EventPair> find_pair(const model::Profile& profile, std::string_view ratio) {
+  for (size_t slash = ratio.find('/'); slash != std::string_view::npos; slash = ratio.find('/', slash + 1)) {
+    const auto first = analysis::find_event(profile, ratio.substr(0, slash));
+    const auto second = analysis::find_event(profile, ratio.substr(slash + 1));
+    if (first && second && *first != *second) return analysis::EventPair{*first, *second};
+  }
+  return std::nullopt;
 }
 
-// The input's name with .svg for its extension, in the same folder; standard input is drawn to standard output.
-std::string default_output(const std::string& input) {
+base::Result<Drawn> draw_ratio(Drawing& drawing, const formats::InputFile& content) {
+  const std::string ratio = drawing.words.cpi ? "cycles/instructions" : drawing.words.ratio;
+  if (ratio.find('/') == std::string::npos) {
+    return base::usage_error("no ratio of two events", ratio, "", "Name both, as in cycles/instructions.");
+  }
+  TEPHRA_TRY(const Input loaded, load_with_all_events(drawing.input, content));
+  drawing.tell_selection(loaded);
+  const model::Profile& profile = loaded.profile;
+  const auto pair = find_pair(profile, ratio);
+  if (!pair) {
+    const auto events = analysis::sampled_events(profile);
+    return base::failed(
+        "no samples of both events", ratio,
+        fmt::format("the profile has samples of: {}", views::printable(fmt::format("{}", fmt::join(events, ", ")))),
+        "Record both, as in: tephra record -e cycles,instructions -g -- PROGRAM.");
+  }
+  const auto name = [&](model::EventId id) { return std::string(profile.text(profile.events[id].name)); };
+  const auto tree = analysis::pair_tree(profile, *pair, drawing.words.tree_options());
+  return Drawn{
+      views::flame_ratio_svg(profile, tree, {name(pair->first), name(pair->second)}, loaded.verdict, drawing.looks),
+      loaded.verdict};
+}
+
+base::Result<Drawn> draw(Drawing& drawing, FlameShape shape) {
+  TEPHRA_TRY(const auto content, formats::InputFile::open(drawing.input.path));
+  if (shape == FlameShape::kChart) return draw_chart(drawing, content);
+  if (shape == FlameShape::kRatio) return draw_ratio(drawing, content);
+  const auto format = formats::recognise(content.bytes(), drawing.input.path);
+  if (shape == FlameShape::kTree && format && *format == &formats::kFolded) return draw_folded(drawing, content);
+  TEPHRA_TRY(Input loaded, load(drawing.input, content));
+  drawing.tell_selection(loaded);
+  if (shape == FlameShape::kSandwich) return draw_sandwich(drawing, loaded);
+  return draw_tree(drawing, std::move(loaded), false);
+}
+
+base::Result<views::PaletteMap> read_palette() {
+  if (::access(kPaletteFile, F_OK) != 0) return views::PaletteMap();
+  TEPHRA_TRY(const std::string text, base::read_small_file(kPaletteFile));
+  return views::PaletteMap::parse(text);
+}
+
+// The input's name with another extension, in the same folder; standard input is drawn to standard output.
+std::string default_output(const std::string& input, std::string_view ending) {
   if (input == "-") return "-";
   const size_t name = input.size() - base::path_base_name(input).size();
   const size_t dot = input.rfind('.');
-  return (dot == std::string::npos || dot <= name ? input : input.substr(0, dot)) + ".svg";
+  return std::string(input, 0, dot == std::string::npos || dot <= name ? input.size() : dot).append(ending);
 }
 
 }  // namespace
 
 base::Result<int> flame(std::span<const std::string> arguments) {
   InputOptions input;
-  Words words;
-  views::FlameSvgOptions view;
+  FlameWords words;
   auto parser = make_parser("flame", kSummary, kExamples);
   input.declare(*parser);
   input.declare_program(*parser);
-  declare_meaning(*parser, words);
-  declare_looks(*parser, words, view);
+  input.declare_stacks(*parser);
+  words.declare(*parser);
   TEPHRA_TRY(const bool go_on, parse(*parser, arguments));
   if (!go_on) return kExitDone;
-  TEPHRA_CHECK_OK(apply(words, view));
-  view.full_names = input.symbols.full_names;
+  TEPHRA_TRY(const FlameShape shape, words.shape());
+  TEPHRA_TRY(views::FlameSvgOptions looks, words.looks(shape));
+  looks.full_names = input.symbols.full_names;
 
-  const std::string output = words.output.empty() ? default_output(input.path) : words.output;
+  const bool html = words.html || names_html(words.output);
+  const std::string output = words.output.empty() ? default_output(input.path, html ? ".html" : ".svg") : words.output;
   TEPHRA_CHECK_OK(refuse_input(output, input.path));
-  TEPHRA_TRY(const Input loaded, load(input));
-  const bool by_value = words.weight.empty() ? model::weighs_by_value(loaded.profile) : words.weight == "value";
-  view.weight = by_value ? analysis::Weight::kValue : analysis::Weight::kSamples;
-  const analysis::CallTree tree = analysis::call_tree(loaded.profile, tree_options(words));
-  TEPHRA_CHECK_OK(base::write_file(output, views::flame_svg(loaded.profile, tree, loaded.verdict, view)));
+  if (html) {
+    return report_page(input, output,
+                       {.title = words.title,
+                        .palette = looks.palette,
+                        .full_names = looks.full_names,
+                        .first_view = words.first_view()});
+  }
+  views::PaletteMap palette;
+  if (words.consistent_palette) {
+    TEPHRA_TRY(palette, read_palette());
+    looks.palette_map = &palette;
+  }
+  Drawing drawing{input, words, std::move(looks)};
+  TEPHRA_TRY(const Drawn drawn, draw(drawing, shape));
+  TEPHRA_CHECK_OK(base::write_file(output, drawn.svg));
+  if (words.consistent_palette) TEPHRA_CHECK_OK(base::write_file(kPaletteFile, palette.text()));
   if (!input.quiet && output != "-") fmt::print(stderr, "wrote {}\n", output);
-  return conclude(input, loaded.verdict);
+  return conclude(input, drawn.verdict);
 }
 
 extern const Command kFlameCommand;

@@ -34,6 +34,7 @@ struct FoldArguments {
 void declare(CLI::App& parser, FoldArguments& arguments) {
   arguments.input.declare(parser);
   arguments.input.declare_program(parser);
+  arguments.input.declare_stacks(parser);
   parser.remove_option(parser.get_option("--pid"));
   parser.remove_option(parser.get_option("--tid"));
   // What is folded is data for other tools, which know the idle task themselves.
@@ -97,7 +98,9 @@ base::Result<formats::FoldedScript> fold_text(const FoldArguments& arguments, co
 base::Result<Input> load_pair(const InputOptions& options, const formats::InputFile& content) {
   TEPHRA_TRY(model::Profile profile, load_all_events(options, content));
   analysis::Verdict verdict = analysis::judge(profile);
-  return Input{std::move(profile), std::move(verdict), {}};
+  Input input{std::move(profile), std::move(verdict), {}, {}};
+  TEPHRA_CHECK_OK(edit_stacks(options, input));
+  return input;
 }
 
 base::Result<int> fold(std::span<const std::string> words) {
@@ -117,8 +120,8 @@ base::Result<int> fold(std::span<const std::string> words) {
   TEPHRA_TRY(const auto content, formats::InputFile::open(input.path));
   TEPHRA_TRY(const formats::Format* format, formats::recognise(content.bytes(), input.path));
   const bool is_text = format == &formats::kPerfScript;
-  // Hashes take the place of names in the profile.
-  if (is_text && input.redact.empty()) {
+  // Hashes take the place of names in the profile, and stacks are changed there.
+  if (is_text && input.redact.empty() && !input.stacks.given()) {
     TEPHRA_TRY(formats::FoldedScript folded, fold_text(arguments, content));
     // Text without stacks or without code objects, of which that script makes nothing, is folded as profiles are.
     if (folded.samples > 0 && !folded.lost_all_frames()) {

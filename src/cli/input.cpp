@@ -327,10 +327,71 @@ base::Result<Input> load(const InputOptions& options) {
   return load(options, content);
 }
 
-base::Result<Input> load(const InputOptions& options, const formats::InputFile& content) {
-  TEPHRA_TRY(Input input, load(options, content, true));
+namespace {
+
+base::Result<Input> load_judged(const InputOptions& options, const formats::InputFile& content, bool pick_event) {
+  TEPHRA_CHECK_OK(options.stacks.edit());  // a wrong expression is told before a long read
+  TEPHRA_TRY(Input input, load(options, content, pick_event));
   input.verdict = analysis::judge(input.profile);
+  const model::RecordingFacts& facts = input.profile.facts;
+  if (options.stacks.given() || !facts.drop_frames.empty()) TEPHRA_CHECK_OK(edit_stacks(options, input));
   return input;
+}
+
+}  // namespace
+
+base::Result<Input> load(const InputOptions& options, const formats::InputFile& content) {
+  return load_judged(options, content, true);
+}
+
+base::Result<Input> load_with_all_events(const InputOptions& options) {
+  TEPHRA_TRY(const auto content, formats::InputFile::open(options.path));
+  return load_with_all_events(options, content);
+}
+
+base::Result<Input> load_with_all_events(const InputOptions& options, const formats::InputFile& content) {
+  return load_judged(options, content, false);
+}
+
+namespace {
+
+// Functions whose insides a profile says are not worth showing: whole names, as pprof has it. What is no expression is
+// ignored: the profile is right without it.
+void add_dropped(const model::RecordingFacts& facts, analysis::StackEdit& edit) {
+  const auto whole = [](const std::string& expression) -> std::optional<base::Pattern> {
+    auto pattern = base::Pattern::compile("", "^(" + expression + ")$");
+    return pattern ? std::optional(*pattern) : std::nullopt;
+  };
+  if (facts.drop_frames.empty()) return;
+  edit.drop = whole(facts.drop_frames);
+  if (!facts.keep_frames.empty()) edit.keep = whole(facts.keep_frames);
+}
+
+base::Error nothing_kept(const InputOptions& options, const analysis::EditedProfile& edited) {
+  const std::string why = edited.nowhere.empty() ? "no stack is as the options ask for"
+                                                 : edited.nowhere[0] + " matches no function, source file or module";
+  return base::failed("no samples are left of", options.path, why,
+                      "See the names with: tephra report --no-children -g none.");
+}
+
+}  // namespace
+
+base::Status edit_stacks(const InputOptions& options, Input& input) {
+  TEPHRA_TRY(analysis::StackEdit edit, options.stacks.edit());
+  add_dropped(input.profile.facts, edit);
+  if (!edit.changes_anything()) return {};
+  analysis::EditedProfile edited =
+      analysis::edit_stacks(input.profile, edit, input.named ? *input.named : input.profile);
+  if (edited.kept.count == 0) return nothing_kept(options, edited);
+  if (input.named) input.named = analysis::edit_stacks(*input.named, edit, *input.named).profile;
+  input.profile = std::move(edited.profile);
+  input.selection = selection_text(options.stacks, edited, !options.redact.empty());
+  if (options.quiet) return {};
+  for (const std::string& expression : edited.nowhere) {
+    fmt::print(stderr, "tephra: {} matches nothing\n", views::printable(expression));
+  }
+  if (!input.selection.empty()) fmt::print(stderr, "tephra: showing {}\n", views::printable(input.selection));
+  return {};
 }
 
 int conclude(const InputOptions& options, const analysis::Verdict& verdict, VerdictShown shown) {

@@ -9,6 +9,7 @@
 
 #include "analysis/verdict.h"
 #include "base/result.h"
+#include "cli/stack_options.h"
 #include "formats/input_file.h"
 #include "model/profile.h"
 #include "model/redaction.h"
@@ -23,6 +24,7 @@ struct InputOptions {
   std::string path;     // "-" is standard input; default "perf.data"
   std::string program;  // the ELF file that ran, where it was named before the profile, as pprof's users do
   stream::BuildOptions build;
+  StackOptions stacks;
   symbols::Options symbols;
   std::string event;        // --event-filter; empty: the first event that has samples
   std::string time;         // --time BEGIN,END in seconds, each may be empty
@@ -37,6 +39,8 @@ struct InputOptions {
   // Declares -i/FILE, --no-inline, --no-demangle, --full-names, --pid, --tid, --comm, --cpu, --time, --event-filter,
   // --idle, --own, --stitch-lbr, --redact, --strict, -q, -v.
   void declare(CLI::App& parser);
+  // Also --focus and the other options about stacks, for commands that show whole profiles.
+  void declare_stacks(CLI::App& parser) { stacks.declare(parser); }
   // Also PROGRAM PROFILE in the place of FILE.
   void declare_program(CLI::App& parser);
 
@@ -60,6 +64,7 @@ struct Input {
   model::Profile profile;  // symbolized, of one event
   analysis::Verdict verdict;
   std::optional<model::Profile> named;  // with the names that --redact replaced, for filters; never to be shown
+  std::string selection;                // what of the samples --focus and the like left, for the reader; empty: all
 };
 
 // What unwinds copies of stacks while a recording is read: finds files, keeps their call-frame tables.
@@ -94,6 +99,14 @@ std::string name_of_shown_event(const model::Profile& profile);
 // Opens, reads, selects the event and symbolizes. A recording without samples is an error that says so.
 base::Result<Input> load(const InputOptions& options);
 base::Result<Input> load(const InputOptions& options, const formats::InputFile& content);
+
+// The same without selecting an event: the profile and the verdict are of all of them.
+base::Result<Input> load_with_all_events(const InputOptions& options);
+base::Result<Input> load_with_all_events(const InputOptions& options, const formats::InputFile& content);
+
+// Changes the stacks as --focus and the like ask for, and leaves out samples. Verdicts are about whole stacks, so judge
+// before. load() does this by itself, load_all_events() does not.
+base::Status edit_stacks(const InputOptions& options, Input& input);
 
 // Whether the command's own output already holds the verdict's line.
 enum class VerdictShown { kNo, kYes };

@@ -3,6 +3,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <ctime>
@@ -17,6 +18,7 @@
 #include "cli/input.h"
 #include "cli/recording.h"
 #include "cli/redaction_key.h"
+#include "cli/report_page.h"
 #include "cli/source_options.h"
 #include "cli/target_options.h"
 #include "collect/recorder.h"
@@ -29,8 +31,9 @@ namespace tephra::cli {
 namespace {
 
 constexpr const char* kSummary =
-    "Profiles a program and draws it: a recording, folded stacks and a flame graph in a folder, the top functions and\n"
-    "the verdict on the screen.\n\n"
+    "Profiles a program and draws it: a recording, folded stacks, a flame graph and an HTML report in a folder, the "
+    "top\n"
+    "functions and the verdict on the screen.\n\n"
     "  tephra profile [OPTIONS] -p PID | -u USER | -G CGROUP | --container ID | -a | -c COMMAND | -- PROGRAM "
     "[ARGUMENTS]\n";
 
@@ -84,7 +87,7 @@ void declare(CLI::App& parser, Flags& flags) {
   parser.add_flag("--idle", flags.input.keep_idle, "keep samples of the idle task");
   parser.add_flag("--own", flags.input.keep_own, "keep samples of tephra itself");
   parser.add_flag("--strict", flags.input.strict, "exit with status 3 unless the verdict is good");
-  parser.add_flag("-q,--quiet", flags.input.quiet, "print only where the picture is");
+  parser.add_flag("-q,--quiet", flags.input.quiet, "print only where the picture and the report are");
   parser.add_flag("-v,--verbose", flags.input.verbose, "print the verdict in full");
 }
 
@@ -241,13 +244,28 @@ base::Error explain_no_samples(const collect::RecordOptions& options, const Reco
                       "Try while it is busy, with a longer -d, or the whole machine: tephra profile -a.");
 }
 
+// Whether samples are of one event, so that what is shown of the profile is all of it.
+bool has_one_event(const model::Profile& profile) {
+  const auto& events = profile.samples.event;
+  return std::all_of(events.begin(), events.end(), [&](model::EventId event) { return event == events[0]; });
+}
+
+// The report needs every sample of all events, the other files one event: most recordings are read once.
 base::Result<Input> draw(const std::string& stem, const Flags& flags) {
   InputOptions options = flags.input;
   options.path = stem + ".perf.data";
-  TEPHRA_TRY(Input input, load(options));
+  options.build.keep_every_sample = true;
+  const std::string title = fmt::format("{} profile", flags.type);
+  TEPHRA_TRY(Input input, load_with_all_events(options));
+  TEPHRA_CHECK_OK(
+      write_report_page(input, stem + ".html", {.title = title, .full_names = flags.input.symbols.full_names}));
+  if (!has_one_event(input.profile)) {
+    options.build.keep_every_sample = false;
+    TEPHRA_TRY(input, load(options));
+  }
   TEPHRA_CHECK_OK(base::write_file(stem + ".folded", formats::write_folded(input.profile, {})));
   views::FlameSvgOptions picture;
-  picture.title = fmt::format("{} profile", flags.type);
+  picture.title = title;
   picture.full_names = flags.input.symbols.full_names;
   const auto tree = analysis::call_tree(input.profile);
   TEPHRA_CHECK_OK(base::write_file(stem + ".svg", views::flame_svg(input.profile, tree, input.verdict, picture)));
@@ -264,6 +282,11 @@ void show(const Input& input, const Recorded& recorded, const Flags& flags) {
     fmt::print("recording    {0}.perf.data\nfolded       {0}.folded\n", recorded.stem);
   }
   fmt::print("flame graph  {}.svg\n", recorded.stem);
+  fmt::print("report       {}.html\n", recorded.stem);
+  if (!flags.input.quiet) {
+    fmt::print("\nOpen the report with: xdg-open {}.html\n", recorded.stem);
+    fmt::print("It is one file that works offline: copy it to where there is a browser.\n");
+  }
 }
 
 base::Result<int> record_and_draw(const collect::RecordOptions& options, const Flags& flags) {

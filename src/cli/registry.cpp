@@ -7,6 +7,7 @@ namespace tephra::cli {
 // Each command is one file, which defines its entry; this list is the only other place that names it.
 extern const Command kArchiveCommand;
 extern const Command kConvertCommand;
+extern const Command kDiffCommand;
 extern const Command kDoctorCommand;
 extern const Command kFlameCommand;
 extern const Command kFoldCommand;
@@ -16,8 +17,8 @@ extern const Command kReportCommand;
 extern const Command kScriptCommand;
 
 std::span<const Command> commands() {
-  static const std::array kCommands{kProfileCommand, kRecordCommand,  kReportCommand,  kFlameCommand, kFoldCommand,
-                                    kScriptCommand,  kConvertCommand, kArchiveCommand, kDoctorCommand};
+  static const std::array kCommands{kProfileCommand, kRecordCommand, kReportCommand,  kFlameCommand,   kDiffCommand,
+                                    kFoldCommand,    kScriptCommand, kConvertCommand, kArchiveCommand, kDoctorCommand};
   return kCommands;
 }
 

@@ -41,6 +41,7 @@ base::Status for_each_word(std::string_view list, Take take) {
 void declare(CLI::App& parser, ReportArguments& arguments) {
   arguments.input.declare(parser);
   arguments.input.declare_program(parser);
+  arguments.input.declare_stacks(parser);
   parser.add_option("-s,--sort", arguments.sort, "rows by comm, pid, tid, cpu, event, dso, symbol, srcline")
       ->type_name("KEY,…");
   parser.add_flag("--children,!--no-children", arguments.report.children,
@@ -153,6 +154,7 @@ base::Result<int> report(std::span<const std::string> words) {
   if (result.entries.empty() && result.rows_below_limit == 0) {
     return nothing_left(arguments, named);
   }
+  arguments.text.selection = loaded.selection;
   arguments.text.shorten = ::isatty(STDOUT_FILENO) == 1 && !arguments.input.symbols.full_names;
   TEPHRA_CHECK_OK(base::write_file("-", arguments.json
                                             ? views::report_json(result, loaded.profile.facts, loaded.verdict)

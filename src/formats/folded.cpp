@@ -109,6 +109,9 @@ std::string refusal(Bytes bytes) {
 
 class Reader {
  public:
+  // In the order of lines, or those of one stack joined.
+  explicit Reader(bool in_order) : in_order_(in_order) {}
+
   base::Result<model::Profile> read(std::string_view text) {
     thread_ = assembler_.thread({});
     mapping_ = assembler_.mapping({.kind = CodeKind::kImported});
@@ -141,16 +144,31 @@ class Reader {
  private:
   void add(const Line& line, std::string_view text, model::EventId event) {
     if (line.fraction) ++assembler_.quality()[Reason::fractions_dropped];
-    samples_.add({.stack = stack(text), .event = event, .thread = thread_, .count = line.count, .value = line.count});
+    const model::ProfileAssembler::Sample sample{
+        .stack = stack(text), .event = event, .thread = thread_, .count = line.count, .value = line.count};
+    if (in_order_) {
+      assembler_.sample(sample);
+    } else {
+      samples_.add(sample);
+    }
   }
 
+  // Lines mostly begin like the one before, as sorted ones do: what they share is not looked up again.
   model::StackId stack(std::string_view text) {
-    model::StackId stack;
-    while (!text.empty()) {
-      const size_t end = text.find(';');
-      stack = assembler_.stack(stack, frame(text.substr(0, end)));
-      text = end == std::string_view::npos ? std::string_view{} : text.substr(end + 1);
+    const auto differs = std::mismatch(text.begin(), text.end(), before_.begin(), before_.end()).first;
+    const auto same = static_cast<size_t>(differs - text.begin());
+    // A frame that ends where the texts differ may go on in one of them.
+    const bool whole = same == text.size() && same == before_.size();
+    while (!levels_.empty() && levels_.back().end + (whole ? 0 : 1) > same) levels_.pop_back();
+    model::StackId stack = levels_.empty() ? model::StackId{} : levels_.back().stack;
+    size_t begin = levels_.empty() ? 0 : levels_.back().end + 1;
+    while (begin < text.size()) {
+      const size_t end = std::min(text.find(';', begin), text.size());
+      stack = assembler_.stack(stack, frame(text.substr(begin, end - begin)));
+      levels_.push_back({end, stack});
+      begin = end + 1;
     }
+    before_ = text;
     return stack;
   }
 
@@ -158,18 +176,31 @@ class Reader {
     const bool inlined = name.ends_with(kInlinedMark);
     if (inlined) name.remove_suffix(kInlinedMark.size());
     if (name.empty()) name = kUnknown;
-    const bool named = !name.starts_with(kUnknown);
-    const auto function = assembler_.function({.name = assembler_.string(name), .named = named});
-    return assembler_.frame({.mapping = mapping_, .inlined = inlined, .function = function});
+    const model::StringId text = assembler_.string(name);
+    auto& known = frames_of_[inlined];
+    if (text.value >= known.size()) known.resize(2 * size_t{text.value} + 64);
+    if (!known[text.value]) {
+      const auto function = assembler_.function({.name = text, .named = !name.starts_with(kUnknown)});
+      known[text.value] = assembler_.frame({.mapping = mapping_, .inlined = inlined, .function = function});
+    }
+    return known[text.value];
   }
 
   model::ProfileAssembler assembler_;
   model::ThreadId thread_;
   model::MappingId mapping_;
+  struct Level {
+    size_t end;  // of a frame in the text of its line
+    model::StackId stack;
+  };
+  std::string_view before_;                   // the stack of the line before
+  std::vector<Level> levels_;                 // its frames
+  std::vector<model::FrameId> frames_of_[2];  // by name; those of inlined functions are the second
+  const bool in_order_;
   JoinedSamples samples_;
 };
 
-base::Result<model::Profile> read(Bytes bytes) { return Reader().read(PlainText(bytes).text()); }
+base::Result<model::Profile> read(Bytes bytes) { return Reader(false).read(PlainText(bytes).text()); }
 
 // A frame's text must not contain what separates frames and lines. Most do not: looking comes first, in steps that a
 // processor takes many at a time.
@@ -307,6 +338,8 @@ base::Result<std::string> write(const model::Profile& profile) {
 }
 
 }  // namespace
+
+base::Result<model::Profile> read_folded_in_order(Bytes bytes) { return Reader(true).read(PlainText(bytes).text()); }
 
 std::string write_folded(const model::Profile& profile, const FoldedOptions& options) {
   return Writer(profile, options).write();

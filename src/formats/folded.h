@@ -4,8 +4,12 @@
 
 namespace tephra::formats {
 
-// Folded stacks: `comm;outermost;…;leaf COUNT`, one line a stack.
+// Folded stacks: `comm;outermost;…;leaf COUNT`, one line a stack. Lines of the same stack are read as one sample.
 extern const Format kFolded;
+
+// The same with a sample a line, in their order, which may be that of time. What read_profile() takes where every
+// sample is to be kept.
+base::Result<model::Profile> read_folded_in_order(base::Bytes bytes);
 
 // How `tephra fold` writes them, in the words of stackcollapse-perf.pl.
 struct FoldedOptions {

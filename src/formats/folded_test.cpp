@@ -61,6 +61,17 @@ TEST(Folded, LinesOfTheSameStackAreOneRow) {
   EXPECT_EQ(pairs.samples.value, pairs.samples.count);
 }
 
+TEST(Folded, LinesKeepTheirOrderWhereAskedFor) {
+  const std::string_view text = "a;b 7\na;c 1\na;b 2\na 1\na;b;c 3\na;bc 4\n";
+  stream::BuildOptions options;
+  options.keep_every_sample = true;
+  const auto profile = read_profile(base::as_bytes(text), "chart.folded", options);
+  ASSERT_TRUE(profile.ok());
+  EXPECT_EQ(profile->samples.count, (std::vector<uint64_t>{7, 1, 2, 1, 3, 4}));
+  EXPECT_EQ(profile->samples.stack[0], profile->samples.stack[2]);
+  EXPECT_EQ(write_folded(*profile, {}), "a 1\na;b 9\na;b;c 3\na;bc 4\na;c 1\n");
+}
+
 TEST(Folded, ManyRowsAreJoinedAndKeepTheirOrder) {
   std::string text;
   constexpr int kStacks = 5000;

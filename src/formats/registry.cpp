@@ -141,7 +141,9 @@ base::Result<model::Profile> read_profile(base::Bytes bytes, const std::string& 
                                           const stream::BuildOptions& options) {
   TEPHRA_TRY(const Format* format, recognise(bytes, name));
   if (format->read != nullptr) {
-    auto profile = format->read(bytes);
+    // Folded stacks have no times, but an order.
+    const bool in_order = options.keep_every_sample && format == &kFolded;
+    auto profile = in_order ? read_folded_in_order(bytes) : format->read(bytes);
     if (profile && !model::sums_fit(*profile)) profile = too_large();
     if (profile) model::tell_events_apart(*profile);
     if (profile) profile = filtered(std::move(*profile), options.filter);

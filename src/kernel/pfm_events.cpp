@@ -53,6 +53,8 @@ base::Result<std::optional<EventSpec>> pfm_event(const std::string& text) {
   encoding.size = sizeof encoding;
   encoding.cpu = -1;
   const int status = pfm_get_os_event_encoding(text.c_str(), PFM_PLM0 | PFM_PLM3, PFM_OS_PERF_EVENT_EXT, &encoding);
+  // Where debugfs is mounted, libpfm finds tracepoints, too. Those are tracefs.h's, which knows them everywhere.
+  if (status == PFM_SUCCESS && attr.type == PERF_TYPE_TRACEPOINT) return std::optional<EventSpec>();
   if (status == PFM_SUCCESS) return std::optional<EventSpec>(spec_of(text, attr, encoding.cpu));
   if (status == PFM_ERR_ATTR || status == PFM_ERR_UMASK || status == PFM_ERR_ATTR_VAL || status == PFM_ERR_ATTR_SET ||
       status == PFM_ERR_FEATCOMB) {

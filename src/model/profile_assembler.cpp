@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "base/huge_pages.h"
+
 namespace tephra::model {
 namespace {
 
@@ -10,6 +12,36 @@ uint64_t hash_words(std::initializer_list<uint64_t> words) {
   for (const uint64_t word : words) hash = base::mix(hash, word);
   return hash;
 }
+
+// Where a stack may be in the table of stacks. Those of parents that were made one after the other come close together,
+// since deep stacks are made row by row: a few places there are tried first, so that most of them are in the
+// processor's cache. Where a parent has more children, they are wherever parent and frame say. Nothing is ever removed,
+// so a free place ends each search.
+class StackPlaces {
+ public:
+  StackPlaces(StackId parent, FrameId frame, size_t slots)
+      : mask_(slots - 1), far_(base::mix(parent.value, frame.value)) {
+    const size_t block = (base::mix(parent.value / kParents, 0) * kBlock) & mask_;
+    near_ = block;
+    at_ = (parent.value % kParents) * (kBlock / kParents);
+  }
+
+  size_t next() {
+    if (tried_ < kNear) return near_ + (at_ + tried_++) % kBlock;
+    return far_++ & mask_;
+  }
+
+ private:
+  static constexpr size_t kParents = 16;  // whose children share a block
+  static constexpr size_t kBlock = 32;
+  static constexpr size_t kNear = 6;
+
+  size_t mask_;
+  size_t far_;
+  size_t near_;
+  size_t at_;
+  size_t tried_ = 0;
+};
 
 }  // namespace
 
@@ -54,26 +86,34 @@ FrameId ProfileAssembler::frame(const Frame& row) {
 StackId ProfileAssembler::stack(StackId parent, FrameId frame) {
   // The slots are kept half empty at least. Row 0 is in none.
   if (profile_.stacks.size() * 2 >= stack_slots_.size()) grow_stack_slots();
-  const size_t mask = stack_slots_.size() - 1;
-  for (size_t slot = base::mix(parent.value, frame.value) & mask;; slot = (slot + 1) & mask) {
-    if (stack_slots_[slot] == 0) {
+  // A stack that was just made is nobody's parent yet, so what is asked for is new: nothing needs to be compared.
+  const bool is_new = parent && parent.value + 1 == profile_.stacks.size();
+  StackPlaces places(parent, frame, stack_slots_.size());
+  while (true) {
+    uint32_t& slot = stack_slots_[places.next()];
+    if (slot == 0) {
       const StackId added = profile_.stacks.add(Stack{parent, frame});
-      stack_slots_[slot] = added.value;
+      slot = added.value;
       return added;
     }
-    const StackId known{stack_slots_[slot]};
+    if (is_new) continue;
+    const StackId known{slot};
     if (profile_.stacks[known].parent == parent && profile_.stacks[known].frame == frame) return known;
   }
 }
 
 void ProfileAssembler::grow_stack_slots() {
   size_t size = 1024;
-  while (size < profile_.stacks.size() * 4) size *= 2;
-  stack_slots_.assign(size, 0);
+  while (size < profile_.stacks.size() * 8) size *= 2;  // moving all of them is what takes time
+  std::vector<uint32_t>().swap(stack_slots_);
+  stack_slots_.reserve(size);
+  base::prefer_huge_pages(stack_slots_.data(), size * sizeof(uint32_t));
+  stack_slots_.resize(size);
   for (uint32_t i = 1; i < profile_.stacks.size(); ++i) {
     const Stack& row = profile_.stacks[StackId{i}];
-    size_t slot = base::mix(row.parent.value, row.frame.value) & (size - 1);
-    while (stack_slots_[slot] != 0) slot = (slot + 1) & (size - 1);
+    StackPlaces places(row.parent, row.frame, size);
+    size_t slot = places.next();
+    while (stack_slots_[slot] != 0) slot = places.next();
     stack_slots_[slot] = i;
   }
 }

@@ -73,6 +73,7 @@ class KeyMaker {
     key.pid = origin.pid;
     key.tid = origin.tid;
     key.cpu = options_.keep_cpu ? origin.cpu : -1;
+    key.time = options_.time_step != 0 ? origin.time - origin.time % options_.time_step : 0;
     key.comm = comm_.value;
     key.user_space = user_space_.value;
     key.kernel_space = kernel_space_.value;
@@ -388,12 +389,14 @@ SampleTable count_in_order(const Job& job, ReadCounts& counts) {
 void write_counted(const Job& job, model::ProfileAssembler& assembler, ReadCounts& counts) {
   const SampleTable table = job.options.stitch_branches ? count_in_order(job, counts) : count_samples(job, counts);
   RowWriter writer(job.recording, job.side_band, assembler);
+  const bool times = job.options.time_step != 0 && (!job.recording.converted || job.decoder.has_time());
   for (const SampleTable::Row& row : table.rows()) {
     auto sample = writer.describe(row.key);
     writer.count_faults(row.count);
     sample.count = row.count;
     sample.value = row.value;
     if (job.options.keep_cpu) sample.cpu = row.key.cpu;
+    if (times) sample.time = row.key.time;
     assembler.sample(sample);
   }
   assembler.facts().engine = writer.engine();

@@ -17,6 +17,7 @@ namespace tephra::stream {
 struct BuildOptions {
   SampleFilter filter;
   bool keep_cpu = false;           // split rows by CPU
+  uint64_t time_step = 0;          // not 0: split rows by steps of so many nanoseconds; times are where steps begin
   bool keep_every_sample = false;  // one row a sample, in time order, with time and CPU
   bool stitch_branches = false;    // lengthen full branch records by those of the thread's sample before
   Unwinder* unwinder = nullptr;    // for copies of user stacks; null: they are counted and not unwound

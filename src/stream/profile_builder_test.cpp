@@ -111,6 +111,10 @@ TEST(ProfileBuilder, SumsAreThoseOfTheSamples) {
     const auto counted = build_profile(test.recording(), {});
     const auto by_cpu = build_profile(test.recording(), {.keep_cpu = true});
     const auto every = build_profile(test.recording(), {.keep_every_sample = true});
+    const auto in_steps = build_profile(test.recording(), {.time_step = 1000});
+    EXPECT_EQ(model::totals(in_steps), expected);
+    EXPECT_EQ(in_steps.samples.time.size(), in_steps.samples.size());
+    for (const uint64_t time : in_steps.samples.time) EXPECT_EQ(time % 1000, 0u);
     EXPECT_EQ(model::totals(counted), expected);
     EXPECT_EQ(model::totals(by_cpu), expected);
     EXPECT_EQ(model::totals(every), expected);
@@ -118,7 +122,7 @@ TEST(ProfileBuilder, SumsAreThoseOfTheSamples) {
     EXPECT_EQ(counted.quality, by_cpu.quality);
     // The same stacks, each with the same sums.
     std::map<std::string, model::Totals> stacks;
-    for (const auto* profile : {&counted, &by_cpu, &every}) {
+    for (const auto* profile : {&counted, &by_cpu, &every, &in_steps}) {
       std::map<std::string, model::Totals> own;
       for (size_t i = 0; i < profile->samples.size(); ++i) {
         auto& sum = own[row_text(*profile, i)];

@@ -16,7 +16,8 @@ struct SampleKey {
   uint32_t event = 0;
   int32_t pid = -1;
   int32_t tid = -1;
-  int32_t cpu = -1;  // -1 where CPUs are not kept apart
+  int32_t cpu = -1;   // -1 where CPUs are not kept apart
+  uint64_t time = 0;  // where its step of time begins; 0 where times are not kept apart
   model::StringId comm;
   AddressSpaces::State user_space = AddressSpaces::kEmpty;
   AddressSpaces::State space_before_exec = AddressSpaces::kEmpty;  // only for samples taken in the kernel

@@ -1,7 +1,5 @@
 #include "views/flame_colors.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -13,9 +11,9 @@ using analysis::CallName;
 using analysis::FrameKind;
 
 // In the order of Palette.
-constexpr std::array<std::string_view, 16> kPaletteNames{"kind", "hot",  "mem",    "io",     "red",    "green",
-                                                         "blue", "aqua", "yellow", "purple", "orange", "java",
-                                                         "js",   "perl", "chain",  "wakeup"};
+constexpr std::array<std::string_view, 19> kPaletteNames{
+    "kind",   "hot",  "mem", "io",   "red",   "green",  "blue",   "aqua",    "yellow", "purple",
+    "orange", "java", "js",  "perl", "chain", "wakeup", "module", "package", "source"};
 
 constexpr Tone kBase{"thread", {210, 220}, .22f, {.82f, .86f}};
 constexpr Tone kUnnamed{"no name", {215, 235}, .06f, {.74f, .80f}};
@@ -25,6 +23,11 @@ constexpr Tone kCpp{"C++", {42, 52}, .90f, {.58f, .67f}};
 constexpr Tone kInlined{"inlined", {174, 188}, .52f, {.60f, .70f}};
 constexpr Tone kJit{"JIT", {92, 124}, .50f, {.60f, .69f}};
 constexpr Tone kNative{"native", {2, 14}, .80f, {.66f, .74f}};
+constexpr Tone kInterpreted{"interpreter", {242, 256}, .62f, {.74f, .80f}};
+constexpr Tone kWaiting{"waiting", {202, 214}, .72f, {.66f, .75f}};
+constexpr Tone kSeparator{"", {0, 0}, 0.f, {.63f, .63f}};      // the frame "--" of chain graphs
+constexpr Tone kSoftSeparator{"", {0, 0}, 0.f, {.78f, .78f}};  // the frame "-" between user and kernel stacks
+constexpr Tone kOrigin{"", {0, 0}, 0.f, {.78f, .84f}};         // for palettes by origin, where that is not known
 constexpr Tone kPerlCode{"Perl", {92, 124}, .50f, {.60f, .69f}};
 constexpr Tone kScript{"script", {92, 124}, .50f, {.60f, .69f}};
 constexpr Tone kBuiltin{"builtin", {174, 188}, .52f, {.60f, .70f}};
@@ -61,6 +64,8 @@ const Tone& kind_tone(const CallName& name) {
   if (name.kind == FrameKind::kKernel) return kKernel;
   if (name.inlined) return kInlined;
   if (name.kind == FrameKind::kJit) return kJit;
+  if (name.kind == FrameKind::kInterpreted) return kInterpreted;
+  if (name.kind == FrameKind::kWaiting) return kWaiting;
   if (name.kind == FrameKind::kUnnamed) return kUnnamed;
   return is_cpp(name.label) ? kCpp : kC;
 }
@@ -68,6 +73,7 @@ const Tone& kind_tone(const CallName& name) {
 const Tone& java_tone(const CallName& name) {
   if (name.kind == FrameKind::kKernel) return kKernel;
   if (name.inlined) return kInlined;
+  if (name.kind == FrameKind::kInterpreted) return kInterpreted;
   if (name.kind == FrameKind::kJit || is_java(name.label)) return kJit;
   return is_cpp(name.label) ? kCpp : kNative;
 }
@@ -85,24 +91,8 @@ const Tone& perl_tone(const CallName& name) {
   return is_cpp(name.label) ? kCpp : kNative;
 }
 
-// FNV-1a: colours must not change with the version of a hash that serves tables.
-uint64_t stable_hash(std::string_view text) {
-  uint64_t hash = 0xcbf29ce484222325u;
-  for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3u;
-  return hash ^ hash >> 29;
-}
-
 float between(const float range[2], uint64_t bits) {
   return range[0] + (range[1] - range[0]) * static_cast<float>(bits & 0xFF) / 255.f;
-}
-
-std::string hsl(float hue, float saturation, float lightness) {
-  const float spread = saturation * std::min(lightness, 1 - lightness);
-  const auto channel = [&](float n) {
-    const float k = std::fmod(n + hue / 30, 12.f);
-    return static_cast<int>(std::lround(255 * (lightness - spread * std::clamp(std::min(k - 3, 9 - k), -1.f, 1.f))));
-  };
-  return fmt::format("#{:02x}{:02x}{:02x}", channel(0), channel(8), channel(4));
 }
 
 bool is_hex_color(std::string_view text) {
@@ -110,6 +100,34 @@ bool is_hex_color(std::string_view text) {
 }
 
 }  // namespace
+
+// FNV-1a: colours must not change with the version of a hash that serves tables.
+uint64_t stable_hash(std::string_view text) {
+  uint64_t hash = 0xcbf29ce484222325u;
+  for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3u;
+  return hash ^ hash >> 29;
+}
+
+std::string rgb_color(int red, int green, int blue) {
+  static constexpr char kDigits[] = "0123456789abcdef";
+  std::string text = "#000000";
+  size_t at = 1;
+  for (const int channel : {red, green, blue}) {
+    const auto byte = static_cast<unsigned>(std::clamp(channel, 0, 255));
+    text[at++] = kDigits[byte >> 4];
+    text[at++] = kDigits[byte & 15];
+  }
+  return text;
+}
+
+std::string hsl_color(float hue, float saturation, float lightness) {
+  const float spread = saturation * std::min(lightness, 1 - lightness);
+  const auto channel = [&](float n) {
+    const float k = std::fmod(n + hue / 30, 12.f);
+    return static_cast<int>(std::lround(255 * (lightness - spread * std::clamp(std::min(k - 3, 9 - k), -1.f, 1.f))));
+  };
+  return rgb_color(channel(0), channel(8), channel(4));
+}
 
 std::span<const std::string_view> palette_names() { return kPaletteNames; }
 
@@ -121,6 +139,8 @@ std::optional<Palette> palette_named(std::string_view name) {
 
 const Tone& frame_tone(Palette palette, const CallName& name) {
   if (name.kind == FrameKind::kBase) return kBase;
+  if (name.label == "--") return kSeparator;
+  if (name.label == "-") return kSoftSeparator;
   switch (palette) {
     case Palette::kKind:
       return kind_tone(name);
@@ -154,17 +174,23 @@ const Tone& frame_tone(Palette palette, const CallName& name) {
       return kOrange;
     case Palette::kWakeup:
       return kAqua;
+    case Palette::kModule:
+    case Palette::kPackage:
+    case Palette::kSource:
+      return kOrigin;
   }
   return kHot;
 }
 
 std::string frame_color(const Tone& tone, std::string_view label) {
-  const uint64_t hash = stable_hash(label);
-  return hsl(between(tone.hue, hash), tone.saturation, between(tone.lightness, hash >> 8));
+  const uint16_t shade = frame_shade(label);
+  return hsl_color(between(tone.hue, shade), tone.saturation, between(tone.lightness, shade >> 8));
 }
 
+uint16_t frame_shade(std::string_view label) { return static_cast<uint16_t>(stable_hash(label)); }
+
 std::string tone_color(const Tone& tone) {
-  return hsl((tone.hue[0] + tone.hue[1]) / 2, tone.saturation, (tone.lightness[0] + tone.lightness[1]) / 2);
+  return hsl_color((tone.hue[0] + tone.hue[1]) / 2, tone.saturation, (tone.lightness[0] + tone.lightness[1]) / 2);
 }
 
 std::optional<Background> background_named(std::string_view name) {

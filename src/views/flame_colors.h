@@ -9,8 +9,8 @@
 
 namespace tephra::views {
 
-// A set of colours for frames. kKind tells kinds of code apart; the others carry the names, and about the looks, that
-// users of flame graphs know.
+// A set of colours for frames. kKind tells kinds of code apart, kModule, kPackage and kSource where it comes from
+// (views/flame_node_colors.h); the others carry the names, and about the looks, that users of flame graphs know.
 enum class Palette : uint8_t {
   kKind,
   kHot,
@@ -28,6 +28,9 @@ enum class Palette : uint8_t {
   kPerl,
   kChain,
   kWakeup,
+  kModule,
+  kPackage,
+  kSource,
 };
 
 std::span<const std::string_view> palette_names();
@@ -46,6 +49,15 @@ const Tone& frame_tone(Palette palette, const analysis::CallName& name);
 // "#rrggbb" within the tone, chosen by the name alone: the same name has the same colour in every picture, and other
 // names differ a little.
 std::string frame_color(const Tone& tone, std::string_view label);
+// Where in a tone the colour of a name is, for pictures that mix it themselves: the low byte says how far from the
+// first hue to the last, the high byte how far from the first lightness to the last, of 255.
+uint16_t frame_shade(std::string_view label);
+// A colour as an SVG takes it: hue in degrees, the others from 0 to 1.
+std::string hsl_color(float hue, float saturation, float lightness);
+// The same of channels from 0 to 255.
+std::string rgb_color(int red, int green, int blue);
+// A number of a text that is the same in every version and on every machine.
+uint64_t stable_hash(std::string_view text);
 // The middle of the tone, for legends.
 std::string tone_color(const Tone& tone);
 

@@ -1,39 +1,42 @@
 #pragma once
 
-#include <optional>
 #include <string>
 
 #include "analysis/call_tree.h"
-#include "analysis/flame_layout.h"
+#include "analysis/event_pair.h"
+#include "analysis/flame_chart.h"
+#include "analysis/sandwich.h"
 #include "analysis/verdict.h"
 #include "model/profile.h"
-#include "views/flame_colors.h"
+#include "views/flame_picture.h"
 
 namespace tephra::views {
 
-struct FlameSvgOptions {
-  std::string title = "Flame Graph";
-  std::string subtitle;
-  std::optional<uint32_t> width;  // pixels; unset: 1200, and as wide as the window where scripts run
-  uint32_t frame_height = 18;
-  double min_width = 0.1;  // pixels; narrower frames are left out and counted
-  std::string font = "system-ui, 'Segoe UI', Roboto, 'Helvetica Neue', 'DejaVu Sans', Verdana, sans-serif";
-  double font_size = 12;
-  std::string count_name = "samples";  // of the weight, when frames are weighted by samples
-  std::string name_type = "Function:";
-  Palette palette = Palette::kKind;
-  std::optional<Background> background;
-  bool inverted = false;    // roots at the top
-  bool full_names = false;  // whole names in the picture, too, not only in the details
-  analysis::Weight weight = analysis::Weight::kSamples;
-};
+// Pictures of what was made from `profile`, all as draw_flame() draws them.
 
-inline constexpr uint32_t kDefaultFlameWidth = 1200;
-
-// One self-contained interactive SVG of the tree, which was made from `profile`: zoom, search and details by its own
-// script, and readable with scripts off. The verdict is drawn on it and is in its metadata. Deterministic: the same
-// input gives the same bytes. Names may hold any bytes; the result is well-formed XML.
+// The flame graph of a call tree.
 std::string flame_svg(const model::Profile& profile, const analysis::CallTree& tree, const analysis::Verdict& verdict,
                       const FlameSvgOptions& options);
+
+// Callers above the function, callees below it.
+std::string sandwich_svg(const model::Profile& profile, const analysis::Sandwich& sandwich,
+                         const analysis::Verdict& verdict, const FlameSvgOptions& options);
+
+// Time from left to right, a lane a thread.
+std::string flame_chart_svg(const model::Profile& profile, const analysis::FlameChart& chart,
+                            const analysis::Verdict& verdict, const FlameSvgOptions& options);
+
+// Two events: frames are as wide as the first counted, and blue where it counted more for each of the second than in
+// the whole, red where less.
+struct RatioNames {
+  std::string first;
+  std::string second;
+};
+std::string flame_ratio_svg(const model::Profile& profile, const analysis::PairTree& tree, const RatioNames& names,
+                            const analysis::Verdict& verdict, const FlameSvgOptions& options);
+
+// Before and after: frames are as wide as after, red where they themselves became more, blue where less.
+std::string flame_difference_svg(const model::Profile& profile, const analysis::PairTree& tree,
+                                 const analysis::Verdict& verdict, const FlameSvgOptions& options);
 
 }  // namespace tephra::views

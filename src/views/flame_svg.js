@@ -13,7 +13,7 @@
   const inset = Number(settings.inset);
   const gap = Number(settings.gap);
   const total = Math.max(Number(settings.total), 1);
-  const inverted = settings.inverted === "1";
+  const chart = settings.chart === "1";  // x is time, and lanes show the same of it
   const fluid = settings.fluid === "1" && svg === document.documentElement;
   const byId = (id) => svg.getElementById(id);
 
@@ -22,13 +22,19 @@
 
   // ---- frames -------------------------------------------------------------------------------------------------
 
-  // One object a frame; rows[depth] is sorted by x. Titles leave the document, so that the browser's own tooltip does
-  // not cover ours.
+  // One object a frame; rows[depth] is sorted by x. A row stands on the row before it, or on that which it names: the
+  // parts of a picture (callers, callees, threads) begin on the first row. Titles leave the document, so that the
+  // browser's own tooltip does not cover ours.
   const rows = [];
+  const places = [];  // of each row: the row it stands on, its part of the picture, and its height
   for (const group of byId("frames").children) {
     const depth = rows.length;
+    const on = group.dataset.on === undefined ? depth - 1 : Number(group.dataset.on);
+    const part = depth === 0 ? -1 : on === 0 ? depth : places[on].part;
+    places.push({ on, part, y: group.transform.baseVal.getItem(0).matrix.f });
     rows.push(Array.from(group.children, (g, index) => readFrame(g, depth, index)));
   }
+  const rowsOn = (depth) => places.flatMap((place, row) => (row !== 0 && place.on === depth ? [row] : []));
 
   function readFrame(g, depth, index) {
     const title = g.firstElementChild;
@@ -66,13 +72,13 @@
     return frame && x < frame.x + frame.w ? frame : null;
   }
 
-  const parentOf = (frame) => (frame.depth === 0 ? null : frameAt(rows[frame.depth - 1], frame.x));
+  const parentOf = (frame) => (frame.depth === 0 ? null : frameAt(rows[places[frame.depth].on], frame.x));
 
-  function widestChild(frame) {
+  function widestChild(frame, row) {
     let best = null;
-    for (const child of rows[frame.depth + 1] || []) {
+    for (const child of rows[row]) {
       if (child.x >= frame.x + frame.w) break;
-      if (child.x >= frame.x && (!best || child.w > best.w)) best = child;
+      if (child.x >= frame.x && !child.hidden && (!best || child.w > best.w)) best = child;
     }
     return best;
   }
@@ -143,18 +149,34 @@
     frame.hidden = true;
   }
 
-  // Draws what the zoomed frame spans: its callers across the whole width, and all that it called.
+  // The rows on the way from the zoomed frame to the root.
+  function rowsBelowZoomed() {
+    const way = new Set();
+    for (let row = zoomed.depth; row > 0; row = places[row].on) way.add(places[row].on);
+    return way;
+  }
+
+  // Draws what the zoomed frame spans: its callers across the whole width, and all that it called. Other parts of the
+  // picture stay as they are; those of a chart show the same time.
   function draw() {
     const drawn = width - 2 * side;
     const begin = zoomed.x;
     const end = zoomed === root ? total : zoomed.x + zoomed.w;
     const scale = drawn / (end - begin);
-    for (const row of rows) {
+    const below = rowsBelowZoomed();
+    const part = places[zoomed.depth].part;
+    rows.forEach((row, depth) => {
+      const apart = part !== -1 && depth !== 0 && places[depth].part !== part;
       for (const frame of row) {
-        const outer = frame.depth < zoomed.depth && frame.x <= begin && frame.x + frame.w >= end;
+        const spans = frame.x <= begin && frame.x + frame.w >= end;
+        const outer = frame !== zoomed && below.has(depth) && spans;
         if (outer || frame === root) {
           show(frame, side, drawn);
-        } else if (frame.depth >= zoomed.depth && frame.x >= begin && frame.x + frame.w <= end) {
+        } else if (chart) {
+          drawInTime(frame, begin, end, scale);
+        } else if (apart) {
+          show(frame, side + frame.x * (drawn / total), frame.w * (drawn / total));
+        } else if (!below.has(depth) && frame.x >= begin && frame.x + frame.w <= end) {
           show(frame, side + (frame.x - begin) * scale, frame.w * scale);
         } else {
           hide(frame);
@@ -162,6 +184,35 @@
         if (outer !== !!frame.outer) frame.g.classList.toggle("outer", outer);
         frame.outer = outer;
       }
+    });
+    if (chart) drawAxis(begin, end, scale);
+  }
+
+  // What a frame has of the time that is shown.
+  function drawInTime(frame, begin, end, scale) {
+    const from = Math.max(frame.x, begin);
+    const to = Math.min(frame.x + frame.w, end);
+    if (to > from) show(frame, side + (from - begin) * scale, (to - from) * scale);
+    else hide(frame);
+  }
+
+  // Times above the lanes, as the file has them for the whole.
+  function drawAxis(begin, end, scale) {
+    const axis = byId("axis");
+    const range = end - begin;
+    const rough = range / Math.max((width - 2 * side) / 110, 1);
+    const power = Math.pow(10, Math.floor(Math.log10(Math.max(rough, 1))));
+    const step = ([1, 2, 5].find((factor) => factor * power >= rough) || 10) * power;
+    const [unit, name] = range >= 1e9 ? [1e9, "s"] : range >= 1e6 ? [1e6, "ms"] : [1e3, "us"];
+    const decimals = Math.max(0, Math.ceil(Math.log10(unit / step) - 1e-9));
+    axis.textContent = "";
+    for (let time = Math.ceil(begin / step) * step; time <= end; time += step) {
+      const x = side + (time - begin) * scale;
+      const top = Number(axis.dataset.y);
+      make("path", { d: "M" + x.toFixed(2) + " " + (top - 6) + "v" + axis.dataset.height, stroke: "#dcdce0" }, axis);
+      if (x + 60 > width - side) break;
+      const text = make("text", { class: "quiet small", x: x.toFixed(2), y: top - 8 }, axis);
+      text.textContent = (time / unit).toFixed(Math.min(decimals, 20)) + " " + name;
     }
   }
 
@@ -170,6 +221,8 @@
     hideTip();
     draw();
     resetButton.g.classList.toggle("hidden", frame === root);
+    // What is hidden must not keep the focus, or the next key would be its own until the picture is drawn again.
+    if (frame === root && document.activeElement === resetButton.g) resetButton.g.blur();
     tellMatched();
     remember();
   }
@@ -385,7 +438,8 @@
     };
     for (const text of wrap(frame.name, 90)) line(text, "");
     frame.lines.slice(1).forEach((text) => wrap(text, 90).forEach((part) => line(part, "more")));
-    if (zoomed !== root && frame.depth >= zoomed.depth) line(percent(frame.w / zoomed.w) + " of this view", "more");
+    const inside = places[frame.depth].part === places[zoomed.depth].part && frame.depth >= zoomed.depth;
+    if (zoomed !== root && inside && !chart) line(percent(frame.w / zoomed.w) + " of this view", "more");
   }
 
   // The part of the picture that is on the screen, in the picture's coordinates.
@@ -482,18 +536,26 @@
     return null;
   }
 
-  function visibleChild(frame) {
-    return frame.depth < zoomed.depth ? frameAt(rows[frame.depth + 1], zoomed.x) : widestChild(frame);
+  // The next frame above (-1) or below (1): the one that this stands on, or the widest of those that stand on it. At the
+  // end of a chart's lane the next lane.
+  function neighbour(frame, direction) {
+    const isThere = (row) => (places[row].y - places[frame.depth].y) * direction > 0;
+    if (frame.depth !== 0 && isThere(places[frame.depth].on)) return parentOf(frame);
+    for (const row of rowsOn(frame.depth).filter(isThere)) {
+      const child = frame.outer ? frameAt(rows[row], zoomed.x) : widestChild(frame, row);
+      if (child && !child.hidden) return child;
+    }
+    if (!chart) return null;
+    const lane = rowsOn(0).find((row) => row > frame.depth && isThere(row));
+    return lane === undefined ? null : rows[lane][0];
   }
 
   function target(frame, event) {
-    const outward = inverted ? "ArrowDown" : "ArrowUp";
-    const inward = inverted ? "ArrowUp" : "ArrowDown";
     switch (event.key) {
       case "ArrowLeft": return sibling(frame, -1);
       case "ArrowRight": return sibling(frame, 1);
-      case outward: return visibleChild(frame);
-      case inward: return parentOf(frame);
+      case "ArrowUp": return neighbour(frame, -1);
+      case "ArrowDown": return neighbour(frame, 1);
       case "Home": return root;
       case "Tab": return following(frame, event.shiftKey ? -1 : 1);
       default: return undefined;

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdint>
 #include <iterator>
 
 #include "base/escape.h"
@@ -17,6 +18,21 @@ bool is_c1_control(std::string_view character) {
   return character.size() == 2 && character[0] == '\xc2' && static_cast<unsigned char>(character[1]) < 0xa0;
 }
 
+// Characters that are not seen and change how others are: marks of direction, joiners, soft hyphens. A name could look
+// like another one by them.
+bool is_unseen(uint32_t code) {
+  return code == 0xad || code == 0x61c || code == 0x180e || (code >= 0x200b && code <= 0x200f) ||
+         (code >= 0x2028 && code <= 0x202e) || (code >= 0x2060 && code <= 0x206f) || code == 0xfeff ||
+         (code >= 0xfff9 && code <= 0xfffb) || (code >= 0xe0000 && code <= 0xe007f);
+}
+
+// Of one character of valid UTF-8 that has more than one byte.
+uint32_t code_of(std::string_view character) {
+  uint32_t code = static_cast<unsigned char>(character[0]) & (0xffU >> (character.size() + 1));
+  for (const char c : character.substr(1)) code = code << 6 | (static_cast<unsigned char>(c) & 0x3fU);
+  return code;
+}
+
 }  // namespace
 
 void append_printable(std::string& out, std::string_view text) {
@@ -27,7 +43,12 @@ void append_printable(std::string& out, std::string_view text) {
     if (text.empty()) return;
     const size_t length = base::utf8_length(text);
     if (length > 1 && !is_c1_control(text.substr(0, length))) {
-      out.append(text.substr(0, length));
+      const uint32_t code = code_of(text.substr(0, length));
+      if (is_unseen(code)) {
+        fmt::format_to(std::back_inserter(out), "\\u{:04x}", code);
+      } else {
+        out.append(text.substr(0, length));
+      }
       text.remove_prefix(length);
       continue;
     }

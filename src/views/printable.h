@@ -6,8 +6,8 @@
 
 namespace tephra::views {
 
-// Text that cannot harm a terminal or forge a line, whatever name it came from: control characters and bytes that are
-// not UTF-8 become escapes such as \n and \x1b.
+// Text that cannot harm a terminal or forge a line, whatever name it came from: control characters, bytes that are
+// not UTF-8, and characters that are not seen (marks of direction) become escapes such as \n, \x1b and \u202e.
 void append_printable(std::string& out, std::string_view text);
 std::string printable(std::string_view text);
 

@@ -194,6 +194,7 @@ std::string report_text(const Report& report, const analysis::Verdict& verdict, 
   const std::string event = report.event.empty() ? "an unnamed event" : "event '" + printable(report.event) + "'";
   out += fmt::format("# Samples: {} of {}\n", report.whole.count, event);
   out += fmt::format("# Event count (approx.): {}\n", report.whole.value);
+  if (!options.selection.empty()) out += fmt::format("# Of all: {}\n", printable(options.selection));
   out += "# " + printable(analysis::one_line(verdict)) + "\n#\n";
 
   TextTable table = report_table(report, options);

@@ -14,6 +14,7 @@ namespace tephra::views {
 struct ReportTextOptions {
   bool shorten = false;        // template arguments and long parameter lists collapsed
   bool sample_counts = false;  // a column with the number of samples
+  std::string selection;       // which of the samples are shown, in words; empty: all
 };
 
 // The report as perf prints it: comment lines with the totals and the verdict, one line a row, call chains below.

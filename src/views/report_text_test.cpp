@@ -28,6 +28,7 @@ TEST(Printable, NamesCannotForgeLinesOrCommandTheTerminal) {
   EXPECT_EQ(printable("plain (x) ü …"), "plain (x) ü …");
   EXPECT_EQ(printable("a\nb\tc\rd"), "a\\nb\\tc\\x0dd");
   EXPECT_EQ(printable("\x1b[2J"), "\\x1b[2J");
+  EXPECT_EQ(printable("a\u202eb\u200d\ufeff \u05d0"), "a\\u202eb\\u200d\\ufeff \u05d0");
   EXPECT_EQ(printable("\xff\xc3"), "\\xff\\xc3");
   EXPECT_EQ(printable("\xc2\x9b"
                       "31m"),

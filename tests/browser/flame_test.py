@@ -198,6 +198,69 @@ def test_inverted(flame):
     check(flame.focused(), "app", "in an icicle graph callees are below")
 
 
+def test_sandwich(flame):
+    check(flame.visible(), sorted(["read", "alpha", "main", "app", SORT, "beta", "main", "app"]), "callers of read")
+    full = flame.width("read")
+    check(abs(flame.width("alpha") / full - 20 / 25) < 0.01, True, "a caller is as wide as what it calls")
+    check(flame.center("app")[1] < flame.center("alpha")[1] < flame.center("read")[1], True, "callers are above")
+    flame.click("beta")
+    check(flame.visible(), sorted(["read", SORT, "beta", "main", "app"]), "a click on a caller shows its callers")
+    check(abs(flame.width(SORT) - full) < 1 and abs(flame.width("app") - full) < 1, True, "across the picture")
+    flame.page.press("Escape")
+    check(len(flame.visible()), 8, "Escape resets")
+    flame.page.press("Tab")
+    check(flame.focused(), "read", "Tab goes to the function")
+    for key, name in (("ArrowUp", "alpha"), ("ArrowRight", SORT), ("ArrowUp", "beta"), ("ArrowDown", SORT),
+                      ("ArrowDown", "read"), ("ArrowDown", "read")):
+        flame.page.press(key)
+        check(flame.focused(), name, f"{key} in a sandwich")
+    flame.search("beta")
+    check(flame.text("matched"), "Matched: 20.00% in 1 frame", "search in a sandwich")
+
+
+def test_both_halves(flame):
+    check(flame.center("app")[1] < flame.center("main")[1] < flame.center("beta")[1], True, "callees are below")
+    full = flame.width("main")
+    flame.click("beta")
+    check(abs(flame.width("beta") - full) < 1, True, "a click on a callee zooms into it")
+    check(abs(flame.width("app") - full) < 1, True, "and leaves the callers alone")
+    check("alpha" in flame.visible(), False, "other callees are gone")
+
+
+def write_chart(path):
+    """Two threads: one runs main, which calls a, b, a; the other is idle for most of the time."""
+    with open(path, "w") as file:
+        for thread, times in ((101, range(0, 60)), (102, [10, 11, 50, 51])):
+            for time_ms in times:
+                leaf = "<script>b</script>" if 20 <= time_ms < 40 else "a"
+                file.write(f"app   100/{thread} [000] {5 + time_ms / 1000:.6f}: 1000000 cpu-clock: \n"
+                           f"\t 401000 {leaf} (/opt/app)\n\t 402000 main (/opt/app)\n\n")
+
+
+def test_chart(flame):
+    check(flame.visible(), sorted(["all", "app-100/101", "app-100/102", "main", "a", "<script>b</script>", "a", "main",
+                                   "a", "main", "a"]), "a lane a thread, with gaps")
+    ticks = "[...document.querySelectorAll('#axis text')].map(t => t.textContent)"
+    check(flame.page.evaluate(ticks)[:3], ["0 ms", "10 ms", "20 ms"], "times")
+    full = flame.width("all")
+    check(abs(flame.width("a") / full - 20 / 60) < 0.01, True, "width is time")
+    flame.click("<script>b</script>")
+    check(flame.visible(), sorted(["all", "app-100/101", "main", "<script>b</script>", "app-100/102"]),
+          "a click shows the same time of all lanes")
+    check(abs(flame.width("<script>b</script>") - full) < 1, True, "the frame's time spans the picture")
+    check(flame.page.evaluate(ticks)[0], "20 ms", "times of what is shown")
+    flame.click_button("reset")
+    check(len(flame.visible()), 11, "reset")
+    flame.page.press("Tab")
+    for key, name in (("ArrowDown", "app-100/101"), ("ArrowDown", "main"), ("ArrowDown", "a"),
+                      ("ArrowRight", "<script>b</script>"), ("ArrowDown", "app-100/102"), ("ArrowUp", "all")):
+        flame.page.press(key)
+        check(flame.focused(), name, f"{key} in a chart")
+    flame.search("script")
+    check(flame.hits(), ["<script>b</script>"], "search in a chart")
+    check(flame.text("matched").startswith("Matched: 33.3"), True, "matched time")
+
+
 def test_width(page, path, fluid_path):
     Flame(page, path)
     check(page.evaluate("document.documentElement.getBoundingClientRect().width"), 900, "--width is kept")
@@ -251,6 +314,13 @@ def run(tephra, folder, shots):
                 page.screenshot(os.path.join(shots, test.__name__ + ".png"))
         test_link(Flame(page, path), path)
         test_inverted(Flame(page, inverted))
+        test_sandwich(Flame(page, draw(tephra, folder, "sandwich", source, "--sandwich", "read")))
+        test_both_halves(Flame(page, draw(tephra, folder, "halves", source, "--sandwich", "main")))
+        timed = os.path.join(folder, "timed.txt")
+        write_chart(timed)
+        test_chart(Flame(page, draw(tephra, folder, "chart", timed, "--flamechart")))
+        if shots:
+            page.screenshot(os.path.join(shots, "test_chart.png"))
         test_width(page, narrow, path)
         test_without_scripts(page, path)
         test_many_frames(page, tephra, folder)

@@ -18,15 +18,18 @@ class ProfileTest(LiveTest):
         return sorted(os.listdir(self.path(folder))) if os.path.isdir(self.path(folder)) else []
 
     def assert_whole_set(self, pattern):
-        """A recording, folded stacks and a picture of one name, and nothing else; returns the path without ending."""
+        """A recording, folded stacks, a picture and a report of one name, and nothing else; returns the path without
+        ending."""
         files = self.files()
-        self.assertEqual(len(files), 3, files)
-        stems = {re.sub(r"\.(perf\.data|folded|svg)$", "", name) for name in files}
+        self.assertEqual(len(files), 4, files)
+        stems = {re.sub(r"\.(perf\.data|folded|svg|html)$", "", name) for name in files}
         self.assertEqual(len(stems), 1, files)
         stem = stems.pop()
         self.assertRegex(stem, pattern)
         path = os.path.join(self.path("out"), stem)
         xml.etree.ElementTree.parse(path + ".svg")
+        with open(path + ".html", encoding="utf-8") as file:
+            self.assertTrue(file.read().startswith("<!doctype html>"))
         return path
 
     def start(self, *command):
@@ -41,7 +44,7 @@ class WholeRun(ProfileTest):
     def test_program_from_its_start(self):
         result = self.tephra("profile", "-t", "cpu", "-f", "999", "-o", "out", "--", program("split"), "0.7")
         stem = self.assert_whole_set(r"^cpu-split-\d+-\d{8}-\d{6}$")
-        for text in ("heavy", "light", "verdict: ", ".svg"):
+        for text in ("heavy", "light", "verdict: ", ".svg", f"xdg-open {os.path.relpath(stem, self.folder)}.html"):
             self.assertIn(text, result.stdout)
         top = [line for line in result.stdout.splitlines() if "%" in line and "verdict" not in line]
         self.assertIn("heavy", top[0])
@@ -51,6 +54,10 @@ class WholeRun(ProfileTest):
         self.assertEqual(report["verdict"]["samples"], folded)
         with open(stem + ".svg") as file:
             self.assertIn(f'"samples":{folded}', file.read().replace(" ", ""))
+        with open(stem + ".html", encoding="utf-8") as file:
+            facts = re.search(r'id="tephra-facts">(.*?)</script>', file.read())[1]
+        self.assertEqual([event["count"] for event in json.loads(facts)["events"] if event["count"]], [folded])
+        self.assertTrue(json.loads(facts)["timed"])
 
     def test_running_process(self):
         child = self.start(program("spin"), "20000")
