@@ -21,6 +21,7 @@
 #include "cli/report_page.h"
 #include "cli/source_options.h"
 #include "cli/target_options.h"
+#include "collect/profile_type.h"
 #include "collect/recorder.h"
 #include "formats/folded.h"
 #include "kernel/procfs.h"
@@ -50,7 +51,7 @@ constexpr OptionsWithValue kOptionsWithValue{
     "--call-graph --symfs --debug-root --debuginfod-timeout"};
 
 struct Flags {
-  std::string type = "cpu";
+  std::string types = "cpu";
   TargetFlags target;
   std::string command;
   std::string delay;
@@ -64,8 +65,16 @@ struct Flags {
   bool no_java_maps = false;
 };
 
+std::string types_help() {
+  std::string text = "what to profile, several in one recording too:";
+  for (const collect::ProfileType* type : collect::profile_types()) {
+    text += fmt::format("\n{}: {}", type->name, type->summary);
+  }
+  return text;
+}
+
 void declare(CLI::App& parser, Flags& flags) {
-  parser.add_option("-t,--type", flags.type, "what to profile: cpu (default)")->type_name("TYPE");
+  parser.add_option("-t,--type", flags.types, types_help())->type_name("TYPE[,TYPE]");
   flags.target.declare(parser);
   joined(parser.add_option("--tid", flags.target.threads, "running threads"))->type_name("TID[,TID]");
   parser.add_option("-c,--command", flags.command, "a command line for the shell")->type_name("COMMAND");
@@ -91,8 +100,50 @@ void declare(CLI::App& parser, Flags& flags) {
   parser.add_flag("-v,--verbose", flags.input.verbose, "print the verdict in full");
 }
 
-base::Result<collect::RecordOptions> record_options(const Flags& flags, std::vector<std::string> program) {
-  if (flags.type != "cpu") return base::usage_error("no such type of profile", flags.type, "", "There is: cpu.");
+// A type of profile that is recorded, and the event that shows it; empty: the first that has samples.
+struct Shown {
+  const collect::ProfileType* type = nullptr;
+  std::string event;
+};
+
+base::Result<std::vector<Shown>> types_of(const std::string& list) {
+  std::vector<Shown> types;
+  for (const std::string& name : CLI::detail::split(list, ',')) {
+    TEPHRA_TRY(const collect::ProfileType* type, collect::find_profile_type(name));
+    const auto is_same = [&](const Shown& other) { return other.type == type; };
+    if (std::ranges::none_of(types, is_same)) types.push_back({type, ""});
+  }
+  return types;
+}
+
+// Lets each type add what it needs.
+base::Status add_types(const Flags& flags, std::vector<Shown>& types, collect::RecordOptions& options) {
+  collect::TypeSettings settings;
+  for (const std::string& list : flags.events) {
+    TEPHRA_CHECK_OK(add_events(list, settings.events));
+  }
+  const bool has_cpu = std::ranges::any_of(types, [](const Shown& shown) { return shown.type->name == "cpu"; });
+  if (!settings.events.empty() && !has_cpu) {
+    return base::usage_error("-e chooses what -t cpu samples", "", "", "Leave out -t, or add cpu to it.");
+  }
+  if (!flags.period.empty() && !flags.frequency.empty()) {
+    return base::usage_error("-f and --period cannot be used together", "", "", "One is a rate, the other a count.");
+  }
+  if (!flags.frequency.empty()) {
+    TEPHRA_TRY(settings.frequency, frequency_of(flags.frequency, "-f"));
+  }
+  if (!flags.period.empty()) {
+    TEPHRA_TRY(settings.period, period_of(flags.period, "--period"));
+  }
+  for (Shown& shown : types) {
+    TEPHRA_TRY(shown.event, shown.type->add(settings, options));
+  }
+  return {};
+}
+
+base::Result<collect::RecordOptions> record_options(const Flags& flags, std::vector<Shown>& types,
+                                                    std::vector<std::string> program) {
+  TEPHRA_TRY(types, types_of(flags.types));
   collect::RecordOptions options;
   options.java_maps = !flags.no_java_maps;
   if (!flags.command.empty() && !program.empty()) {
@@ -100,20 +151,10 @@ base::Result<collect::RecordOptions> record_options(const Flags& flags, std::vec
   }
   if (!flags.command.empty()) program = {"/bin/sh", "-c", flags.command};
   TEPHRA_TRY(options.target, find_target(flags.target, std::move(program), "--tid"));
-  for (const std::string& list : flags.events) {
-    TEPHRA_CHECK_OK(add_events(list, options.events));
-  }
+  TEPHRA_CHECK_OK(add_types(flags, types, options));
   if (!flags.delay.empty()) {
     TEPHRA_TRY(options.delay_s, delay_of(flags.delay));
     if (*options.delay_s < 0) return base::usage_error("not a delay", flags.delay, "", "Write milliseconds.");
-  }
-  if (!flags.period.empty() && !flags.frequency.empty()) {
-    return base::usage_error("-f and --period cannot be used together", "", "", "One is a rate, the other a count.");
-  }
-  if (flags.period.empty()) {
-    TEPHRA_TRY(options.sampling.frequency, frequency_of(flags.frequency.empty() ? "99" : flags.frequency, "-f"));
-  } else {
-    TEPHRA_TRY(options.sampling.period, period_of(flags.period, "--period"));
   }
   TEPHRA_CHECK_OK(set_call_graph(flags.call_graph, options.sampling));
   if (!flags.seconds.empty()) {
@@ -146,7 +187,9 @@ Subject subject_of(const collect::Target& target, const Flags& flags, const coll
 
 std::string file_stem(const Flags& flags, const Subject& subject) {
   const std::time_t now = std::time(nullptr);
-  return fmt::format("{}/{}-{}-{}-{:%Y%m%d-%H%M%S}", flags.folder, flags.type, base::safe_file_name(subject.name),
+  std::string types = flags.types;
+  std::ranges::replace(types, ',', '+');
+  return fmt::format("{}/{}-{}-{}-{:%Y%m%d-%H%M%S}", flags.folder, types, base::safe_file_name(subject.name),
                      subject.pid, fmt::localtime(now));
 }
 
@@ -210,7 +253,7 @@ base::Error explain_no_samples(const collect::RecordOptions& options, const Reco
   const collect::RecordSummary& summary = recorded.summary;
   const double cpu_seconds = recorded.cpu_seconds;
   const std::string rate =
-      options.sampling.frequency ? fmt::format("{} Hz", *options.sampling.frequency) : "this period";
+      options.events[0].frequency ? fmt::format("{} Hz", *options.events[0].frequency) : "this period";
   const auto& target = options.target;
   if (cpu_seconds > 0.2 && summary.event_name.ends_with(":u")) {
     return base::failed(
@@ -244,64 +287,115 @@ base::Error explain_no_samples(const collect::RecordOptions& options, const Reco
                       "Try while it is busy, with a longer -d, or the whole machine: tephra profile -a.");
 }
 
+// A type as it was drawn.
+struct Drawn {
+  const collect::ProfileType* type = nullptr;
+  std::string stem;  // of its files
+  Input input;
+};
+
+// Folded stacks and the flame graph of one type.
+base::Status draw_type(const Drawn& drawn, const Flags& flags) {
+  const model::Profile& profile = drawn.input.profile;
+  TEPHRA_CHECK_OK(base::write_file(drawn.stem + ".folded", formats::write_folded(profile, {})));
+  views::FlameSvgOptions picture;
+  picture.title = drawn.type->title;
+  picture.full_names = flags.input.symbols.full_names;
+  const auto tree = analysis::call_tree(profile);
+  return base::write_file(drawn.stem + ".svg", views::flame_svg(profile, tree, drawn.input.verdict, picture));
+}
+
 // Whether samples are of one event, so that what is shown of the profile is all of it.
 bool has_one_event(const model::Profile& profile) {
   const auto& events = profile.samples.event;
   return std::all_of(events.begin(), events.end(), [&](model::EventId event) { return event == events[0]; });
 }
 
-// The report needs every sample of all events, the other files one event: most recordings are read once.
-base::Result<Input> draw(const std::string& stem, const Flags& flags) {
+bool has_samples_of(const model::Profile& profile, const std::string& event) {
+  return event.empty() || std::ranges::any_of(profile.samples.event, [&](model::EventId id) {
+           return profile.text(profile.events[id].name) == event;
+         });
+}
+
+// The report needs every sample of all events, the other files one event: most recordings are read once. A type without
+// samples is told and not drawn, unless it is the only one.
+base::Result<std::vector<Drawn>> draw(const std::string& stem, const std::vector<Shown>& types, const Flags& flags) {
   InputOptions options = flags.input;
   options.path = stem + ".perf.data";
   options.build.keep_every_sample = true;
-  const std::string title = fmt::format("{} profile", flags.type);
-  TEPHRA_TRY(Input input, load_with_all_events(options));
+  TEPHRA_TRY(Input all, load_with_all_events(options));
+  const std::string title = types.size() == 1 ? std::string(types[0].type->title) : "Profile";
   TEPHRA_CHECK_OK(
-      write_report_page(input, stem + ".html", {.title = title, .full_names = flags.input.symbols.full_names}));
-  if (!has_one_event(input.profile)) {
-    options.build.keep_every_sample = false;
-    TEPHRA_TRY(input, load(options));
+      write_report_page(all, stem + ".html", {.title = title, .full_names = flags.input.symbols.full_names}));
+  options.build.keep_every_sample = false;
+  std::vector<Drawn> drawn;
+  for (const Shown& shown : types) {
+    if (types.size() > 1 && !has_samples_of(all.profile, shown.event)) continue;
+    Drawn next{shown.type, types.size() == 1 ? stem : fmt::format("{}.{}", stem, shown.type->name), {}};
+    if (types.size() == 1 && has_one_event(all.profile)) {
+      next.input = std::move(all);
+    } else {
+      options.event = shown.event;
+      TEPHRA_TRY(next.input, load(options));
+    }
+    TEPHRA_CHECK_OK(draw_type(next, flags));
+    drawn.push_back(std::move(next));
   }
-  TEPHRA_CHECK_OK(base::write_file(stem + ".folded", formats::write_folded(input.profile, {})));
-  views::FlameSvgOptions picture;
-  picture.title = title;
-  picture.full_names = flags.input.symbols.full_names;
-  const auto tree = analysis::call_tree(input.profile);
-  TEPHRA_CHECK_OK(base::write_file(stem + ".svg", views::flame_svg(input.profile, tree, input.verdict, picture)));
-  return input;
+  return drawn;
 }
 
-void show(const Input& input, const Recorded& recorded, const Flags& flags) {
+void show_type(const Drawn& drawn, const Flags& flags, bool alone) {
+  const Input& input = drawn.input;
+  if (!alone) fmt::print("{}\n", drawn.type->title);
+  fmt::print("{}\n", views::top_text(analysis::top_functions(input.profile, kTopFunctions),
+                                     model::totals(input.profile), !flags.input.symbols.full_names));
+  fmt::print("{}\n\n", flags.input.verbose ? analysis::details(input.verdict) : analysis::one_line(input.verdict));
+}
+
+void show(const std::vector<Drawn>& drawn, const std::vector<Shown>& types, const std::string& stem,
+          const Flags& flags) {
   if (!flags.input.quiet) {
-    fmt::print("{}\n", views::top_text(analysis::top_functions(input.profile, kTopFunctions),
-                                       model::totals(input.profile), !flags.input.symbols.full_names));
-    fmt::print("{}\n\n", flags.input.verbose ? analysis::details(input.verdict) : analysis::one_line(input.verdict));
+    for (const Drawn& each : drawn) show_type(each, flags, types.size() == 1);
+    for (const Shown& shown : types) {
+      const auto is_shown = [&](const Drawn& each) { return each.type == shown.type; };
+      if (std::ranges::none_of(drawn, is_shown)) fmt::print("{}: nothing was recorded\n\n", shown.type->title);
+    }
     const std::string refused = flags.input.verbose ? refused_sources(flags.input.symbols) : "";
     if (!refused.empty()) fmt::print("files that were found and not used for names:{}\n\n", refused);
-    fmt::print("recording    {0}.perf.data\nfolded       {0}.folded\n", recorded.stem);
+    fmt::print("recording    {}.perf.data\n", stem);
+    for (const Drawn& each : drawn) fmt::print("folded       {}.folded\n", each.stem);
   }
-  fmt::print("flame graph  {}.svg\n", recorded.stem);
-  fmt::print("report       {}.html\n", recorded.stem);
+  for (const Drawn& each : drawn) fmt::print("flame graph  {}.svg\n", each.stem);
+  fmt::print("report       {}.html\n", stem);
   if (!flags.input.quiet) {
-    fmt::print("\nOpen the report with: xdg-open {}.html\n", recorded.stem);
+    fmt::print("\nOpen the report with: xdg-open {}.html\n", stem);
     fmt::print("It is one file that works offline: copy it to where there is a browser.\n");
   }
 }
 
-base::Result<int> record_and_draw(const collect::RecordOptions& options, const Flags& flags) {
+base::Error nothing_recorded(const collect::RecordOptions& options, const std::vector<Shown>& types,
+                             const Recorded& recorded) {
+  if (types.size() == 1 && types[0].type->nothing_seen != nullptr) {
+    return types[0].type->nothing_seen(recorded.summary.seconds);
+  }
+  return explain_no_samples(options, recorded);
+}
+
+base::Result<int> record_and_draw(const collect::RecordOptions& options, const std::vector<Shown>& types,
+                                  const Flags& flags) {
   const bool folder_is_new = ::access(flags.folder.c_str(), F_OK) != 0;
   const auto recorded = record(options, flags);
   // Nothing was written, so nothing is left: this removes the folder only if it is empty.
   if (folder_is_new && (!recorded || recorded->stem.empty())) ::rmdir(flags.folder.c_str());
   if (!recorded) return own_failure(options.target, recorded.error());
   if (recorded->summary.start_error != 0) return report_start_error(options.target, recorded->summary);
-  if (recorded->stem.empty()) return explain_no_samples(options, *recorded);
-  const auto input = draw(recorded->stem, flags);
-  if (!input) return own_failure(options.target, input.error());
-  show(*input, *recorded, flags);
-  const bool bad = flags.input.strict && input->verdict.grade != analysis::Grade::kGood;
-  if (bad) return kExitBadVerdict;
+  if (recorded->stem.empty()) return nothing_recorded(options, types, *recorded);
+  const auto drawn = draw(recorded->stem, types, flags);
+  if (!drawn) return own_failure(options.target, drawn.error());
+  show(*drawn, types, recorded->stem, flags);
+  const bool bad =
+      std::ranges::any_of(*drawn, [](const Drawn& each) { return each.input.verdict.grade != analysis::Grade::kGood; });
+  if (flags.input.strict && bad) return kExitBadVerdict;
   // A program that was ended because the profile was done did not fail.
   const bool done_early = recorded->summary.interrupted || recorded->summary.done_early;
   return done_early ? kExitDone : recorded->summary.program_status;
@@ -314,13 +408,14 @@ base::Result<int> profile(std::span<const std::string> arguments) {
   declare(*parser, flags);
   TEPHRA_TRY(const bool go_on, parse(*parser, words));
   if (!go_on) return kExitDone;
-  auto wanted = record_options(flags, program);
+  std::vector<Shown> types;
+  auto wanted = record_options(flags, types, program);
   if (!wanted) return own_failure({.command = program}, wanted.error());
   collect::RecordOptions& options = *wanted;
   options.command_line = {"tephra", "profile"};
   options.command_line.insert(options.command_line.end(), arguments.begin(), arguments.end());
   if (!flags.input.quiet) options.on_note = note_on_terminal();
-  return record_and_draw(options, flags);
+  return record_and_draw(options, types, flags);
 }
 
 }  // namespace

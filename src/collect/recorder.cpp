@@ -219,7 +219,9 @@ base::Status Recorder::tell(base::Bytes records) {
 }
 
 void Recorder::tell_choices() const {
-  if (options_.events.empty() && !recorded_.specs()[0].hardware()) {
+  const bool ours = options_.events.empty() || options_.default_event_added;
+  const auto is_cycles = [](const kernel::EventSpec& spec) { return spec.hardware(); };
+  if (ours && std::ranges::none_of(recorded_.specs(), is_cycles)) {
     note("sampling cpu-clock: this machine counts no cycles");
   }
   if (!recorded_.choice_text().empty()) note(recorded_.choice_text());

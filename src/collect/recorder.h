@@ -18,7 +18,8 @@ namespace tephra::collect {
 
 struct RecordOptions {
   Target target;
-  std::vector<kernel::EventSpec> events;  // empty: cycles where the machine counts them, else cpu-clock
+  std::vector<kernel::EventSpec> events;  // empty: default_event()
+  bool default_event_added = false;       // what default_event() chose is among them, which is told where it matters
   SampleSettings sampling;
   std::optional<uint64_t> ring_bytes;  // per CPU, a power of two of at least a page; given: exactly that or an error
   OutputSettings output;

@@ -158,6 +158,7 @@ base::Result<model::Profile> read_profile(base::Bytes bytes, const std::string& 
     recording.error().on = name;
     return std::move(recording).error();
   }
+  stream::add_readings(*recording, options.reading);
   auto profile = profile_of(*recording, options);
   if (!profile) profile.error().on = name;
   return profile;

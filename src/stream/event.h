@@ -62,6 +62,7 @@ struct Sample {
   uint64_t address = 0;
   uint64_t period = 1;
   uint64_t count = 1;     // how many samples the record stands for, where the file was written from a profile
+  uint32_t labels = 0;    // what a reading says of it: ReadingIndex's number of a set of labels
   uint16_t misc = 0;      // the record header's, whose low bits tell kernel from user
   base::Words callchain;  // leaf first, with perf's context markers
   bool has_callchain = false;

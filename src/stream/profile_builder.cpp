@@ -78,6 +78,7 @@ class KeyMaker {
     key.user_space = user_space_.value;
     key.kernel_space = kernel_space_.value;
     key.jit = jit_.value;
+    key.labels = sample.labels;
     key.mode = sample.misc & PERF_RECORD_MISC_CPUMODE_MASK;
     key.space_before_exec = key.mode == PERF_RECORD_MISC_KERNEL ? before_exec_.value : AddressSpaces::kEmpty;
     chains_.make(sample, position, key);
@@ -160,7 +161,21 @@ struct ReadCounts {
 
 // Calls visit(sample) for each sample that a record stands for.
 template <class Visit>
-void for_each_part(const SideBand& side_band, Sample& sample, uint64_t position, Visit visit) {
+void for_each_part(const SideBand& side_band, const ReadingIndex& readings, Sample& sample, uint64_t position,
+                   Visit visit) {
+  if (const SampleReading* reading = readings.of(sample.origin.event)) {
+    std::vector<SampleReading::Part> parts;
+    reading->read(sample, position, parts);
+    const uint32_t event = sample.origin.event;
+    for (const SampleReading::Part& part : parts) {
+      sample.origin.event = part.event;
+      sample.period = part.value;
+      sample.count = part.count;
+      sample.labels = readings.labels(event, part);
+      visit(sample);
+    }
+    return;
+  }
   if (!side_band.reads || sample.read.stride == 0) return visit(sample);
   for (const CounterReads::Part& part : side_band.reads->of(position)) {
     sample.origin.event = part.event;
@@ -172,8 +187,8 @@ void for_each_part(const SideBand& side_band, Sample& sample, uint64_t position,
 // Calls visit(sample, position) for the samples of a chunk, and expect(sample) for each while the one before it is
 // still to be visited.
 template <class Expect, class Visit>
-void for_each_in_chunk(const Decoder& decoder, const SideBand& side_band, const Chunk& chunk, ReadCounts& counts,
-                       Expect expect, Visit visit) {
+void for_each_in_chunk(const Decoder& decoder, const SideBand& side_band, const ReadingIndex& readings,
+                       const Chunk& chunk, ReadCounts& counts, Expect expect, Visit visit) {
   struct Decoded {
     Sample sample;
     uint64_t position;
@@ -184,7 +199,8 @@ void for_each_in_chunk(const Decoder& decoder, const SideBand& side_band, const 
   size_t count = 0;
   const auto visit_number = [&](size_t number) {
     Decoded& one = decoded[number % 2];
-    for_each_part(side_band, one.sample, one.position, [&](const Sample& part) { visit(part, one.position); });
+    for_each_part(side_band, readings, one.sample, one.position,
+                  [&](const Sample& part) { visit(part, one.position); });
   };
   for (size_t at = 0; walker.next(record); at = walker.position()) {
     if (record.type != PERF_RECORD_SAMPLE) continue;
@@ -204,7 +220,8 @@ void for_each_in_chunk(const Decoder& decoder, const SideBand& side_band, const 
 // Turns rows of equal samples into rows of the profile.
 class RowWriter {
  public:
-  RowWriter(const Recording& recording, const SideBand& side_band, model::ProfileAssembler& assembler)
+  RowWriter(const Recording& recording, const SideBand& side_band, const ReadingIndex& readings,
+            model::ProfileAssembler& assembler)
       : recording_(recording),
         side_band_(side_band),
         assembler_(assembler),
@@ -214,6 +231,7 @@ class RowWriter {
       events_.push_back(assembler.event(
           {assembler.string(event.name), assembler.string(unit), assembler.string(event.counted), event.uncounted}));
     }
+    for (const SampleReading::Labels* labels : readings.label_sets()) labels_.push_back(label_set(*labels));
   }
 
   // The parts of a profile sample that depend on the key alone.
@@ -239,7 +257,8 @@ class RowWriter {
     return {.stack = resolved.stack,
             .event = events_[key.event],
             .thread = assembler_.thread(thread_of(key, kernel_thread)),
-            .walk_end = key.walk_end};
+            .walk_end = key.walk_end,
+            .labels = labels_[key.labels]};
   }
 
   // Counts what was wrong with the key described last, for `count` samples.
@@ -258,6 +277,14 @@ class RowWriter {
   }
 
  private:
+  model::LabelSetId label_set(const SampleReading::Labels& labels) {
+    std::vector<model::Label> rows;
+    for (const SampleReading::Label& label : labels) {
+      rows.push_back(
+          {assembler_.string(label.key), assembler_.string(label.text), label.number, assembler_.string(label.unit)});
+    }
+    return rows.empty() ? model::LabelSetId{} : assembler_.labels(std::move(rows));
+  }
   model::Thread thread_of(const SampleKey& key, bool kernel_thread) {
     model::StringId comm = key.comm;
     // What has no name in a file that was written from a profile had none there, and perhaps no number either.
@@ -273,6 +300,7 @@ class RowWriter {
   model::ProfileAssembler& assembler_;
   StackResolver resolver_;
   std::vector<model::EventId> events_;
+  std::vector<model::LabelSetId> labels_;  // by number of ReadingIndex
   std::vector<Reason> faults_;
   bool walked_in_kernel_ = false;
   bool used_branches_ = false;
@@ -283,6 +311,7 @@ struct Job {
   const BuildOptions& options;
   const Decoder& decoder;
   const SideBand& side_band;
+  const ReadingIndex& readings;
   const model::Profile& so_far;  // holds all strings and mappings of the side band
 
   KeyMaker key_maker() const { return {recording, decoder, side_band.history, so_far, options}; }
@@ -298,7 +327,8 @@ class SampleCounter {
 
   void count(const Chunk& chunk) {
     for_each_in_chunk(
-        job_.decoder, job_.side_band, chunk, counts_, [&](const Sample& sample) { keys_.expect(sample); },
+        job_.decoder, job_.side_band, job_.readings, chunk, counts_,
+        [&](const Sample& sample) { keys_.expect(sample); },
         [&](const Sample& sample, uint64_t position) {
           if (!counts_.note(keys_.make(sample, position, key_), sample)) return;
           table_.add(key_, position, sample.count, sample.period);
@@ -369,7 +399,7 @@ void visit_in_order(const Job& job, ReadCounts& counts, Visit visit) {
       counts.refuse(job.decoder, place.record);
       continue;
     }
-    for_each_part(job.side_band, sample, place.position, [&](const Sample& part) {
+    for_each_part(job.side_band, job.readings, sample, place.position, [&](const Sample& part) {
       if (!counts.note(keys.make(part, place.position, key), part)) return;
       visit(part, key, place.position);
     });
@@ -388,7 +418,7 @@ SampleTable count_in_order(const Job& job, ReadCounts& counts) {
 
 void write_counted(const Job& job, model::ProfileAssembler& assembler, ReadCounts& counts) {
   const SampleTable table = job.options.stitch_branches ? count_in_order(job, counts) : count_samples(job, counts);
-  RowWriter writer(job.recording, job.side_band, assembler);
+  RowWriter writer(job.recording, job.side_band, job.readings, assembler);
   const bool times = job.options.time_step != 0 && (!job.recording.converted || job.decoder.has_time());
   for (const SampleTable::Row& row : table.rows()) {
     auto sample = writer.describe(row.key);
@@ -403,7 +433,7 @@ void write_counted(const Job& job, model::ProfileAssembler& assembler, ReadCount
 }
 
 void write_every(const Job& job, model::ProfileAssembler& assembler, ReadCounts& counts) {
-  RowWriter writer(job.recording, job.side_band, assembler);
+  RowWriter writer(job.recording, job.side_band, job.readings, assembler);
   SampleTable known;
   std::vector<model::ProfileAssembler::Sample> described;
   std::vector<std::vector<Reason>> faults;
@@ -477,7 +507,8 @@ model::Profile build_profile(const Recording& recording, const BuildOptions& giv
   const SideBand side_band = read_side_band(recording, decoder, assembler, options);
   assembler.quality() = side_band.quality;
   ReadCounts counts;
-  const Job job{recording, options, decoder, side_band, assembler.so_far()};
+  const ReadingIndex readings(recording);
+  const Job job{recording, options, decoder, side_band, readings, assembler.so_far()};
   if (options.keep_every_sample) {
     write_every(job, assembler, counts);
   } else {
@@ -511,7 +542,8 @@ void for_each_sample(const Recording& recording, const SampleFilter& filter,
   BuildOptions options;
   options.filter = filter;
   ReadCounts counts;
-  const Job job{recording, options, decoder, side_band, assembler.so_far()};
+  const ReadingIndex readings(recording);
+  const Job job{recording, options, decoder, side_band, readings, assembler.so_far()};
   visit_in_order(job, counts, [&](const Sample& sample, const SampleKey&, uint64_t) { visit(sample); });
 }
 

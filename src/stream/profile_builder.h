@@ -10,6 +10,7 @@
 #include "stream/jit_traces.h"
 #include "stream/recording.h"
 #include "stream/sample_filter.h"
+#include "stream/sample_reading.h"
 #include "stream/unwinder.h"
 
 namespace tephra::stream {
@@ -19,8 +20,9 @@ struct BuildOptions {
   bool keep_cpu = false;           // split rows by CPU
   uint64_t time_step = 0;          // not 0: split rows by steps of so many nanoseconds; times are where steps begin
   bool keep_every_sample = false;  // one row a sample, in time order, with time and CPU
-  bool stitch_branches = false;    // lengthen full branch records by those of the thread's sample before
-  Unwinder* unwinder = nullptr;    // for copies of user stacks; null: they are counted and not unwound
+  ReadingOptions reading;
+  bool stitch_branches = false;  // lengthen full branch records by those of the thread's sample before
+  Unwinder* unwinder = nullptr;  // for copies of user stacks; null: they are counted and not unwound
   // Called with each part of the records whenever a pass over it ends, so that a mapped file need not stay in memory.
   // The bytes must stay readable.
   std::function<void(base::Bytes)> done_with;

@@ -14,6 +14,7 @@
 #include "stream/jit_log.h"
 #include "stream/recorded_walks.h"
 #include "stream/recorder_facts.h"
+#include "stream/sample_reading.h"
 
 namespace tephra::stream {
 
@@ -46,7 +47,9 @@ struct Recording {
   std::optional<RecorderFacts> recorder;       // what tephra's recorder told about itself
   std::shared_ptr<const RecordedWalks> walks;  // stack copies that the recorder has walked; null: none
   std::shared_ptr<const JitLog> jit;           // names of generated code; null where the recorder stored none
-  std::vector<FileSymbols> symbols;            // symbol tables of files that ran, as simpleperf stores them
+  std::vector<std::shared_ptr<const SampleReading>>
+      readings;                      // what samples mean beyond their records; see add_readings
+  std::vector<FileSymbols> symbols;  // symbol tables of files that ran, as simpleperf stores them
   // It was written from a profile (see stream/converted_facts.h): weights of samples are counts of samples, and what
   // was missing is told and not to be judged from the records.
   bool converted = false;

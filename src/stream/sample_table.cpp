@@ -17,16 +17,18 @@ uint64_t SampleKey::hash() const {
   hash = base::mix(hash ^ ip ^ time ^ static_cast<uint64_t>(jit) << 32,
                    static_cast<uint64_t>(comm.value) << 32 | static_cast<uint32_t>(cpu));
   const uint64_t flags = mode | static_cast<uint64_t>(has_callchain) << 16 |
-                         static_cast<uint64_t>(has_user_stack) << 17 | static_cast<uint64_t>(walk_end) << 18;
-  return base::hash_bytes(callchain.bytes(), base::mix(hash, static_cast<uint64_t>(event) << 32 | flags));
+                         static_cast<uint64_t>(has_user_stack) << 17 | static_cast<uint64_t>(walk_end) << 18 |
+                         static_cast<uint64_t>(labels) << 32;
+  return base::hash_bytes(callchain.bytes(), base::mix(hash ^ event, flags));
 }
 
 bool SampleKey::operator==(const SampleKey& other) const {
   return event == other.event && pid == other.pid && tid == other.tid && cpu == other.cpu && time == other.time &&
          comm == other.comm && user_space == other.user_space && kernel_space == other.kernel_space &&
-         jit == other.jit && space_before_exec == other.space_before_exec && mode == other.mode &&
-         has_callchain == other.has_callchain && has_user_stack == other.has_user_stack && walk_end == other.walk_end &&
-         exact_addresses == other.exact_addresses && ip == other.ip && callchain.size() == other.callchain.size() &&
+         jit == other.jit && labels == other.labels && space_before_exec == other.space_before_exec &&
+         mode == other.mode && has_callchain == other.has_callchain && has_user_stack == other.has_user_stack &&
+         walk_end == other.walk_end && exact_addresses == other.exact_addresses && ip == other.ip &&
+         callchain.size() == other.callchain.size() &&
          (callchain.empty() ||
           std::memcmp(callchain.bytes().data(), other.callchain.bytes().data(), callchain.bytes().size()) == 0);
 }

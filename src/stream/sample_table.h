@@ -22,8 +22,9 @@ struct SampleKey {
   AddressSpaces::State user_space = AddressSpaces::kEmpty;
   AddressSpaces::State space_before_exec = AddressSpaces::kEmpty;  // only for samples taken in the kernel
   AddressSpaces::State kernel_space = AddressSpaces::kEmpty;
-  uint32_t jit = 0;   // JitCode::View
-  uint16_t mode = 0;  // PERF_RECORD_MISC_* processor mode
+  uint32_t jit = 0;     // JitCode::View
+  uint32_t labels = 0;  // as in Sample
+  uint16_t mode = 0;    // PERF_RECORD_MISC_* processor mode
   bool has_callchain = false;
   bool has_user_stack = false;   // a copy of the user stack was recorded
   uint8_t walk_end = 0;          // WalkEnd::byte

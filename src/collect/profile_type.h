@@ -1,0 +1,41 @@
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "collect/recorder.h"
+#include "kernel/event_spec.h"
+
+namespace tephra::collect {
+
+// What the user asked of the types of a profile, beside the target and the stacks, which are the same for all of them.
+struct TypeSettings {
+  std::vector<kernel::EventSpec> events;  // to be sampled in the place of the usual one; of `cpu` alone
+  std::optional<uint64_t> frequency;      // as asked for, else not given
+  std::optional<uint64_t> period;
+};
+
+// A kind of profile: what is recorded for it, and what of the recording shows it. One file each (type_NAME.cpp).
+struct ProfileType {
+  std::string_view name;     // as in `tephra profile -t NAME`
+  std::string_view summary;  // for the help: "CPU time"
+  std::string_view title;    // of pictures: "CPU profile"
+  // Adds what it needs to a recording, beside what other types have added. Returns the name of the event that shows it
+  // when the recording is read; empty: the first that has samples. Rates go into the events, so that types can be
+  // recorded together.
+  base::Result<std::string> (*add)(const TypeSettings& settings, RecordOptions& options);
+  // What did not happen when there are no samples, and what to try: "no context switches", "Try ...". Null: as for cpu.
+  base::Error (*nothing_seen)(double seconds) = nullptr;
+};
+
+// All types, in the order of the help.
+std::span<const ProfileType* const> profile_types();
+
+// By name; the error lists what there is.
+base::Result<const ProfileType*> find_profile_type(std::string_view name);
+
+}  // namespace tephra::collect
