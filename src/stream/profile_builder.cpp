@@ -167,6 +167,7 @@ void for_each_part(const SideBand& side_band, const ReadingIndex& readings, Samp
     std::vector<SampleReading::Part> parts;
     reading->read(sample, position, parts);
     const uint32_t event = sample.origin.event;
+    sample.origin.time = reading->time_of(sample);
     for (const SampleReading::Part& part : parts) {
       sample.origin.event = part.event;
       sample.period = part.value;
@@ -372,15 +373,24 @@ struct SamplePlace {
   Record record;
 };
 
-std::vector<SamplePlace> places_in_order(const Decoder& decoder, const std::vector<Chunk>& chunks) {
+// When a sample is shown. What cannot be decoded is at its record's time, where that is counted.
+uint64_t shown_time(const Decoder& decoder, const ReadingIndex& readings, const Record& record, Sample& sample) {
+  if (readings.empty() || !decoder.decode_sample(record, sample)) return decoder.time_of(record);
+  const SampleReading* reading = readings.of(sample.origin.event);
+  return reading == nullptr ? sample.origin.time : reading->time_of(sample);
+}
+
+std::vector<SamplePlace> places_in_order(const Decoder& decoder, const ReadingIndex& readings,
+                                         const std::vector<Chunk>& chunks) {
   std::vector<SamplePlace> places;
+  Sample sample;
   for (const Chunk& chunk : chunks) {
     RecordWalker walker(chunk.bytes);
     Record record;
     for (size_t at = 0; walker.next(record); at = walker.position()) {
       if (record.type != PERF_RECORD_SAMPLE) continue;
       const uint64_t position = chunk.position + at;
-      places.push_back({moment_of(decoder, decoder.time_of(record), position), position, record});
+      places.push_back({moment_of(decoder, shown_time(decoder, readings, record, sample), position), position, record});
     }
   }
   std::stable_sort(places.begin(), places.end(),
@@ -394,7 +404,7 @@ void visit_in_order(const Job& job, ReadCounts& counts, Visit visit) {
   KeyMaker keys = job.key_maker();
   Sample sample;
   SampleKey key;
-  for (const SamplePlace& place : places_in_order(job.decoder, job.side_band.chunks)) {
+  for (const SamplePlace& place : places_in_order(job.decoder, job.readings, job.side_band.chunks)) {
     if (!job.decoder.decode_sample(place.record, sample)) {
       counts.refuse(job.decoder, place.record);
       continue;
