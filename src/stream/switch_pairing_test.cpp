@@ -101,6 +101,18 @@ TEST(SwitchPairingTest, OfOneProcessAloneTheEndIsNotKnown) {
   EXPECT_EQ(paired.open, 0u);
 }
 
+TEST(SwitchPairingTest, ABusyMachineIsKnownByItsSwitchesFollowingOneAnother) {
+  Steps busy;
+  for (uint64_t time = 100; time < 200; time += 2) busy.from_to(time, 7, kReady, 8).from_to(time + 1, 8, kReady, 7);
+  busy.from_to(200, 7, kSleeps, 8);
+  EXPECT_EQ(busy.pair(1000).open, 1u);
+  // Others have the CPU in between, and never give it up: they are not recorded.
+  for (int32_t other = 50; other < 60; ++other) busy.from_to(300, 8, kReady, other);
+  const auto paired = busy.pair(1000);
+  EXPECT_EQ(paired.open, 0u);
+  EXPECT_GT(paired.unended, 0u);
+}
+
 TEST(SwitchPairingTest, RecordsOfRunningTellTheEnd) {
   const auto paired =
       Steps().from_to(100, 7, kSleeps, 99).runs(180, 7).from_to(500, 7, kSleeps, 99).runs(555, 8).pair(1000);

@@ -21,7 +21,7 @@ class SwitchWaitsTest(LiveTest):
         """perf's recording of switches, or a skip where there is no tracefs."""
         data = self.path("perf.data")
         self.tephra("record", "-q", "-e", "sched:sched_switch", "-o", self.path("first.data"), "--", "true")
-        done = run(["perf", "record", "-q", "-N", "-o", data, "-e", "sched:sched_switch", "-g", *words])
+        done = run(["perf", "record", "-q", "-B", "-N", "-o", data, "-e", "sched:sched_switch", "-g", *words])
         self.assertEqual(done.returncode, 0, done.stderr)
         return data, done.stdout
 
@@ -29,26 +29,36 @@ class SwitchWaitsTest(LiveTest):
         """Nanoseconds of waiting by folded stack."""
         return self.folded("-i", data, "--event-filter", "offcpu-time", *words)
 
-    def in_function(self, waits, name):
-        return sum(value for stack, value in waits.items() if name in stack.split(";"))
-
-    def check(self, kind, frame, data, stdout, *words):
-        measured = int(stdout.split()[1])
-        waits = self.waits(data, "--waits", "frame", *words)
+    def check_times(self, kind, frame, record):
+        """The times that the program measured are found, as waits of this kind. Where the machine is busy with other
+        things, a thread may be stopped between its clock and its wait: that is no wait of this function, and the next
+        try is better."""
         function = f"wait_for_{kind}"
-        found = self.in_function(waits, function)
-        self.assertAlmostEqual(found / measured, 1, delta=SHARE, msg=f"{kind}: {waits}")
-        kinds = collections.Counter()
-        for stack, value in waits.items():
-            if function in stack.split(";"):
-                kinds[stack.split(";")[1]] += value
-        self.assertGreater(kinds[frame], 0, kinds)
-        # Another thread may have taken the CPU away meanwhile.
-        self.assertLessEqual(set(kinds), {frame, "[run queue]"})
+        for _ in range(4):
+            data, measured = record()
+            waits = self.waits(data, "--waits", "frame")
+            kinds = collections.Counter()
+            for stack, value in waits.items():
+                if function in stack.split(";"):
+                    kinds[stack.split(";")[1]] += value
+            self.assertGreater(kinds[frame], 0, waits)
+            # Another thread may have taken the CPU away meanwhile.
+            self.assertLessEqual(set(kinds), {frame, "[run queue]"})
+            share = sum(kinds.values()) / measured
+            self.assertLessEqual(share, 1 + SHARE)
+            if share >= 1 - SHARE:
+                return kinds
+        self.fail(f"{kind}: {share} of what the program measured was found: {waits}")
+
+    def by_perf(self, *options, kind="sleep"):
+        """Records the program with perf: how check_times wants it."""
+        def record():
+            data, stdout = self.record(*options, "--", program("kinds_of_wait"), kind)
+            return data, int(stdout.split()[1])
+        return record
 
     def check_kind(self, kind, frame):
-        data, stdout = self.record("-a", "--", program("kinds_of_wait"), kind)
-        self.check(kind, frame, data, stdout, "--comm", "kinds_of_wait")
+        self.check_times(kind, frame, self.by_perf("-a", kind=kind))
 
     def test_locks(self):
         self.check_kind("lock", "[lock]")
@@ -84,8 +94,7 @@ class SwitchWaitsTest(LiveTest):
 
     def test_a_process_with_records_of_running(self):
         """Of one process, when it runs again is told by records of their own."""
-        data, stdout = self.record("--switch-events", "--", program("kinds_of_wait"), "sleep")
-        self.check("sleep", "[sleep]", data, stdout)
+        self.check_times("sleep", "[sleep]", self.by_perf("--switch-events"))
 
     def test_a_process_alone(self):
         """Without them the end of waits is not known: nothing is made up, and it is told."""
@@ -96,10 +105,12 @@ class SwitchWaitsTest(LiveTest):
         self.assertIn("sched:sched_switch", shown.stdout)
 
     def test_our_own_recordings(self):
-        data = self.path("own.data")
-        done = self.tephra("record", "-q", "-e", "sched:sched_switch", "-g", "--switch-events", "-o", data, "--",
-                           program("kinds_of_wait"), "sleep")
-        self.check("sleep", "[sleep]", data, done.stdout)
+        def record():
+            data = self.path("own.data")
+            done = self.tephra("record", "-q", "-e", "sched:sched_switch", "-g", "--switch-events", "-o", data, "--",
+                               program("kinds_of_wait"), "sleep")
+            return data, int(done.stdout.split()[1])
+        self.check_times("sleep", "[sleep]", record)
 
     def test_agrees_with_perf_sched_timehist(self):
         """The time between runs of a thread, as perf sees it in the same file."""
@@ -119,12 +130,9 @@ class SwitchWaitsTest(LiveTest):
         self.assertAlmostEqual(ours / theirs, 1, delta=0.002, msg=f"{ours} {theirs}")
 
     def test_wakeups_split_waits(self):
-        data, stdout = self.record("-e", "sched:sched_wakeup", "-a", "--", program("kinds_of_wait"), "sleep")
-        waits = self.waits(data, "--waits", "frame", "--comm", "kinds_of_wait")
-        stacks = [stack.split(";") for stack in waits]
-        self.assertTrue(any(frames[1] == "[run queue]" and "wait_for_sleep" in frames for frames in stacks), waits)
-        found = self.in_function(waits, "wait_for_sleep")
-        self.assertAlmostEqual(found / int(stdout.split()[1]), 1, delta=SHARE)
+        """What follows the wakeup is time in the run queue, and the sum is the same."""
+        kinds = self.check_times("sleep", "[sleep]", self.by_perf("-e", "sched:sched_wakeup", "-a"))
+        self.assertGreater(kinds["[run queue]"], 0)
 
     def test_the_switches_are_still_there(self):
         data, _ = self.record("-a", "--", program("kinds_of_wait"), "sleep", "5")
