@@ -5,6 +5,7 @@
 #include <unordered_map>
 
 #include "analysis/added_frames.h"
+#include "analysis/wakers.h"
 #include "base/number_hash.h"
 #include "stream/wait_states.h"
 
@@ -58,6 +59,15 @@ bool is_stack_lost(const Profile& profile, size_t row) {
 }
 
 }  // namespace
+
+bool is_wait_frame(std::string_view name) {
+  if (!name.starts_with('[') || !name.ends_with(']')) return false;
+  if (name.starts_with(kWokenBy)) return true;
+  for (size_t kind = 1; kind < kWaitKinds; ++kind) {
+    if (name.substr(1, name.size() - 2) == wait_kind_name(static_cast<WaitKind>(kind))) return true;
+  }
+  return false;
+}
 
 Profile with_wait_frames(Profile profile, const std::vector<WaitKind>& kinds) {
   RaisedStacks raised(profile);

@@ -1,6 +1,7 @@
 #include "analysis/wait_kind.h"
 
 #include <algorithm>
+#include <numeric>
 #include <span>
 #include <unordered_map>
 
@@ -269,8 +270,8 @@ std::vector<WaitKind> wait_kinds(const Profile& profile) {
   return kinds;
 }
 
-std::vector<WaitKind> kinds_of_nodes(const CallTree& tree, const Profile& profile, const std::vector<WaitKind>& kinds,
-                                     Weight weight) {
+std::vector<std::optional<WaitKind>> kinds_of_nodes(const CallTree& tree, const Profile& profile,
+                                                    const std::vector<WaitKind>& kinds, Weight weight) {
   using Weights = std::array<uint64_t, kWaitKinds>;
   std::vector<Weights> weights(tree.nodes.size(), Weights{});
   for (size_t row = 0; row < kinds.size(); ++row) {
@@ -281,9 +282,12 @@ std::vector<WaitKind> kinds_of_nodes(const CallTree& tree, const Profile& profil
     Weights& outer = weights[tree.nodes[node].parent];
     for (size_t kind = 0; kind < kWaitKinds; ++kind) outer[kind] += weights[node][kind];
   }
-  std::vector<WaitKind> result;
+  std::vector<std::optional<WaitKind>> result;
   for (const Weights& each : weights) {
-    result.push_back(static_cast<WaitKind>(std::ranges::max_element(each) - each.begin()));
+    const auto* const most = std::ranges::max_element(each);
+    const uint64_t sum = std::accumulate(each.begin(), each.end(), uint64_t{0});
+    const bool decides = *most >= sum - sum / 4;
+    result.push_back(decides ? std::optional(static_cast<WaitKind>(most - each.begin())) : std::nullopt);
   }
   return result;
 }

@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <string_view>
 #include <vector>
 
@@ -42,9 +43,9 @@ WaitKind wait_kind(const std::vector<std::string_view>& kernel_functions, const 
 // names. Nothing in it: no row waits.
 std::vector<WaitKind> wait_kinds(const model::Profile& profile);
 
-// The kind that most of a node of a call tree is, by weight, for each node. The tree kept its leaves, and `kinds` are
-// those of the samples that it is of.
-std::vector<WaitKind> kinds_of_nodes(const CallTree& tree, const model::Profile& profile,
-                                     const std::vector<WaitKind>& kinds, Weight weight);
+// For each node of a call tree the kind that at least three quarters of it are, by weight; nothing: it is of several.
+// The tree kept its leaves, and `kinds` are those of the samples that it is of.
+std::vector<std::optional<WaitKind>> kinds_of_nodes(const CallTree& tree, const model::Profile& profile,
+                                                    const std::vector<WaitKind>& kinds, Weight weight);
 
 }  // namespace tephra::analysis

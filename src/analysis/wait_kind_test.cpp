@@ -65,11 +65,14 @@ TEST(WaitKindTest, NodesAreOfTheKindOfMostOfTheirWeight) {
   const auto profile = waits();
   const auto tree = call_tree(profile, {.base = BaseFrame::kNone, .keep_leaves = true});
   const auto kinds = kinds_of_nodes(tree, profile, wait_kinds(profile), Weight::kValue);
-  std::map<std::string, WaitKind> by_name;
+  std::map<std::string, std::optional<WaitKind>> by_name;
   for (size_t i = 0; i < tree.nodes.size(); ++i) by_name[tree.name(tree.nodes[i]).label] = kinds[i];
   EXPECT_EQ(by_name["main"], WaitKind::kLock);
   EXPECT_EQ(by_name["nap"], WaitKind::kSleep);
   EXPECT_EQ(by_name["pipe_read"], WaitKind::kOther);
+  // By how many they are, no kind is most of it.
+  const auto by_count = kinds_of_nodes(tree, profile, wait_kinds(profile), Weight::kSamples);
+  EXPECT_EQ(by_count[0], std::nullopt);
 }
 
 TEST(WaitFramesTest, StandUnderTheStacks) {
@@ -79,6 +82,16 @@ TEST(WaitFramesTest, StandUnderTheStacks) {
                                              {"prog;[other wait];main;pipe_read", 1},
                                              {"prog;[sleep];main;nap;do_nanosleep;schedule", 7}}));
   EXPECT_EQ(model::totals(profile), model::totals(waits()));
+  EXPECT_EQ(frame_kind(profile, profile.frames.last()), FrameKind::kWaiting);
+}
+
+TEST(WaitFramesTest, AreKnownByTheirNames) {
+  EXPECT_TRUE(is_wait_frame("[run queue]"));
+  EXPECT_TRUE(is_wait_frame("[woken by holder]"));
+  EXPECT_FALSE(is_wait_frame("[running]"));
+  EXPECT_FALSE(is_wait_frame("[unknown]"));
+  EXPECT_FALSE(is_wait_frame("lock"));
+  EXPECT_FALSE(is_wait_frame("["));
 }
 
 }  // namespace

@@ -197,7 +197,7 @@ void tell(const PairedSwitches& paired, model::RecordingFacts& facts) {
   note(paired.across_loss,
        fmt::format("across lost records left out ({})", base::duration_text(paired.across_loss_time)));
   note(paired.half_told, "counted until woken, since when they ran again was not recorded");
-  note(paired.unended, "left out, since their end was not recorded (record with -a or perf's --switch-events)");
+  note(paired.unended, "left out, since their end was not recorded (record with -a or --switch-events)");
 }
 
 // Whether every switch was recorded, with its time.

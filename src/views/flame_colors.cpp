@@ -137,7 +137,7 @@ std::optional<Palette> palette_named(std::string_view name) {
   return static_cast<Palette>(found - kPaletteNames.begin());
 }
 
-const Tone& wait_tone(analysis::WaitKind kind) {
+const Tone& wait_tone(std::optional<analysis::WaitKind> kind) {
   // In the order of WaitKind.
   static constexpr std::array<Tone, analysis::kWaitKinds> kTones{{
       {"running", {4, 46}, .88f, {.58f, .68f}},
@@ -150,7 +150,8 @@ const Tone& wait_tone(analysis::WaitKind kind) {
       {"waiting for a CPU", {100, 120}, .42f, {.58f, .67f}},
       {"waiting", {210, 220}, .12f, {.70f, .78f}},
   }};
-  return kTones[static_cast<size_t>(kind)];
+  static constexpr Tone kSeveral{"several of these", {40, 48}, .16f, {.82f, .86f}};
+  return kind ? kTones[static_cast<size_t>(*kind)] : kSeveral;
 }
 
 const Tone& frame_tone(Palette palette, const CallName& name) {

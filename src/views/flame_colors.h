@@ -45,8 +45,8 @@ struct Tone {
   float lightness[2];  // from and to
 };
 
-// The colour of a kind of wait: cool ones, and warm for what runs.
-const Tone& wait_tone(analysis::WaitKind kind);
+// The colour of a kind of wait: cool ones, warm for what runs, and grey for several.
+const Tone& wait_tone(std::optional<analysis::WaitKind> kind);
 
 const Tone& frame_tone(Palette palette, const analysis::CallName& name);
 

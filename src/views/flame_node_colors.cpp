@@ -92,7 +92,7 @@ std::string NodeColors::color(const CallNode& node, const CallName& name, bool i
   return options_.palette_map->color(root ? std::string_view() : name.label, color);
 }
 
-std::string NodeColors::wait_color(analysis::WaitKind kind, const CallNode& node, const CallName& name) {
+std::string NodeColors::wait_color(std::optional<analysis::WaitKind> kind, const CallNode& node, const CallName& name) {
   if (name.kind == analysis::FrameKind::kBase) return color(node, name);
   const Tone& tone = wait_tone(kind);
   used_tones_.emplace(tone.meaning, &tone);

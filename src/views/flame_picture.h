@@ -34,8 +34,9 @@ struct FlameSvgOptions {
   double factor = 1;    // numbers are shown multiplied by it
   uint64_t total = 0;   // what the whole width stands for, where that is more than the tree holds
   bool negate = false;  // swaps the colours of more and less
-  // Colours by what is waited for: of each node of the call tree, what most of it is. Empty: by the palette.
-  std::vector<analysis::WaitKind> waits;
+  // Colours by what is waited for: of each node of the call tree, what most of it is, or nothing where it is several
+  // things. Empty: by the palette.
+  std::vector<std::optional<analysis::WaitKind>> waits;
   PaletteMap* palette_map = nullptr;  // colours that names had in earlier pictures; those of other names are added
 };
 
