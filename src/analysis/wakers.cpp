@@ -1,6 +1,8 @@
 #include "analysis/wakers.h"
 
 #include <algorithm>
+#include <array>
+#include <span>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -55,6 +57,17 @@ Wakers find_wakers(const Profile& profile, const std::vector<char>& rows) {
   return wakers;
 }
 
+// How a recording of wakeups gets there.
+constexpr auto kOfRecorder = std::to_array<std::string_view>(
+    {"bpf_prog_", "bpf_trace_run", "__bpf_trace_", "__traceiter_", "trace_event_raw_", "perf_trace_"});
+// Where the kernel enters an interrupt: what is further out was stopped by it.
+constexpr auto kInterrupts = std::to_array<std::string_view>(
+    {"asm_sysvec_", "asm_common_interrupt", "apic_timer_interrupt", "ret_from_intr", "el1h_64_irq", "el0t_64_irq"});
+
+bool begins_like_one_of(std::string_view name, std::span<const std::string_view> beginnings) {
+  return std::ranges::any_of(beginnings, [&](std::string_view beginning) { return name.starts_with(beginning); });
+}
+
 // Puts stacks of wakers onto others.
 class WakerStacks {
  public:
@@ -64,19 +77,43 @@ class WakerStacks {
     for (int level = 0; level < kMostWakers; ++level) {
       const auto waker = wakers_.find(number);
       if (waker == wakers_.end()) break;
-      stack = child(stack, separator(waker->second.comm));
-      for (StackId at = waker->second.stack; at; at = profile_.stacks[at].parent) {
-        stack = child(stack, profile_.stacks[at].frame);
-      }
+      const Way& way = way_of(waker->second.stack);
+      stack = child(stack, separator(waker->second.comm, way.is_interrupt));
+      for (const FrameId frame : way.frames) stack = child(stack, frame);
+      if (way.is_interrupt) break;
       number = waker->second.woken_by;
     }
     return stack;
   }
 
  private:
-  FrameId separator(model::StringId comm) {
-    const auto [at, is_new] = separators_.try_emplace(comm.value);
-    if (is_new) at->second = add_frame(std::string(kWokenBy).append(profile_.text(comm)).append("]"), profile_);
+  // The frames of a waker that woke, innermost first.
+  struct Way {
+    std::vector<FrameId> frames;
+    bool is_interrupt = false;
+  };
+
+  // What the recorder itself added innermost is left out, and what an interrupt only happened to stop.
+  const Way& way_of(StackId stack) {
+    const auto [known, is_new] = ways_.try_emplace(stack.value);
+    Way& way = known->second;
+    if (!is_new) return way;
+    for (; stack && !way.is_interrupt; stack = profile_.stacks[stack].parent) {
+      const FrameId frame = profile_.stacks[stack].frame;
+      const std::string_view name = profile_.in_kernel(frame) ? profile_.function_name(frame) : std::string_view();
+      if (way.frames.empty() && begins_like_one_of(name, kOfRecorder)) continue;
+      way.frames.push_back(frame);
+      way.is_interrupt = begins_like_one_of(name, kInterrupts);
+    }
+    return way;
+  }
+
+  FrameId separator(model::StringId comm, bool is_interrupt) {
+    const auto [at, is_new] = separators_.try_emplace(is_interrupt ? UINT32_MAX : comm.value);
+    if (is_new) {
+      const std::string_view name = is_interrupt ? "an interrupt" : profile_.text(comm);
+      at->second = add_frame(std::string(kWokenBy).append(name).append("]"), profile_);
+    }
     return at->second;
   }
 
@@ -89,6 +126,7 @@ class WakerStacks {
   Profile& profile_;
   const Wakers& wakers_;
   std::unordered_map<uint32_t, FrameId, base::NumberHash> separators_;  // by name of the thread
+  std::unordered_map<uint32_t, Way, base::NumberHash> ways_;            // by stack
   std::unordered_map<uint64_t, StackId, base::NumberHash> children_;    // by parent and frame
 };
 

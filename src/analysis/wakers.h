@@ -19,7 +19,8 @@ bool has_wakers(const model::Profile& profile);
 model::Profile without_wakers(model::Profile profile);
 
 // Joins them: above each wait whose waker is known stands a frame [woken by NAME], then the waker's frames from the
-// innermost to the outermost, and once more for who had woken the waker. Sums stay those of the waits.
+// innermost to the outermost, and once more for who had woken the waker. Sums stay those of the waits. Of an interrupt
+// only its own frames are shown, not those of the thread that it happened to stop.
 model::Profile join_wakers(model::Profile profile);
 
 }  // namespace tephra::analysis

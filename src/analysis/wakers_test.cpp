@@ -34,8 +34,9 @@ class WaitsAndWakers {
     model::StackId id;
     for (const std::string_view name : stack) {
       const auto text = assembler_.string(name);
-      const auto kind =
-          name.starts_with("futex") || name.starts_with("pipe") ? model::CodeKind::kKernel : model::CodeKind::kFile;
+      const bool kernel = name.starts_with("futex") || name.starts_with("pipe") || name.starts_with("asm_") ||
+                          name.starts_with("bpf_") || name.starts_with("wake_");
+      const auto kind = kernel ? model::CodeKind::kKernel : model::CodeKind::kFile;
       const auto mapping = assembler_.mapping({.path = assembler_.string("/bin/x"), .kind = kind});
       id = assembler_.stack(
           id, assembler_.frame({.mapping = mapping, .function = assembler_.function({text, text, true})}));
@@ -85,6 +86,24 @@ TEST(WakersTest, TwoLevels) {
 TEST(WakersTest, WhoWakesItselfEndsAtTwoLevels) {
   auto profile = join_wakers(WaitsAndWakers().wait("a", {"main"}, 1, 1).waker("b", {"f"}, 1, 1).finish());
   EXPECT_EQ(folded_values(profile), (Folded{{"a;main;[woken by b];f;[woken by b];f", 1}}));
+}
+
+TEST(WakersTest, TheRecorderIsNoWaker) {
+  auto profile = join_wakers(WaitsAndWakers()
+                                 .wait("a", {"main"}, 1, 1)
+                                 .waker("b", {"run", "bpf_prog_user", "wake_up", "bpf_trace_run1", "bpf_prog_12"}, 1)
+                                 .finish());
+  EXPECT_EQ(folded_values(profile), (Folded{{"a;main;[woken by b];wake_up;bpf_prog_user;run", 1}}));
+}
+
+TEST(WakersTest, OfInterruptsWhatTheyStoppedIsNotShown) {
+  auto profile = join_wakers(WaitsAndWakers()
+                                 .wait("a", {"main"}, 1, 1)
+                                 .waker("b", {"run", "asm_sysvec_apic_timer_interrupt", "wake_up"}, 1, 2)
+                                 .waker("c", {"never"}, 2)
+                                 .finish());
+  EXPECT_EQ(folded_values(profile),
+            (Folded{{"a;main;[woken by an interrupt];wake_up;asm_sysvec_apic_timer_interrupt", 1}}));
 }
 
 TEST(WakersTest, WithoutWaitsTheyStay) {
