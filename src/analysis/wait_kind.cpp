@@ -239,11 +239,20 @@ WaitFacts facts_of(const Profile& profile, size_t row) {
   return facts;
 }
 
+using Weights = std::array<uint64_t, kWaitKinds>;
+
+std::optional<WaitKind> kind_of_most(const Weights& weights) {
+  const auto* const most = std::ranges::max_element(weights);
+  const uint64_t sum = std::accumulate(weights.begin(), weights.end(), uint64_t{0});
+  if (*most < sum - sum / 4) return std::nullopt;
+  return static_cast<WaitKind>(most - weights.begin());
+}
+
 }  // namespace
 
 std::string_view wait_kind_name(WaitKind kind) {
-  constexpr std::array<std::string_view, kWaitKinds> kNames{
-      "running", "lock", "disk", "network", "pipe/IPC", "sleep", "page fault", "run queue", "other wait"};
+  constexpr std::array<std::string_view, kWaitKinds + 1> kNames{
+      "running", "lock", "disk", "network", "pipe/IPC", "sleep", "page fault", "run queue", "other wait", "waker"};
   return kNames[static_cast<size_t>(kind)];
 }
 
@@ -272,7 +281,6 @@ std::vector<WaitKind> wait_kinds(const Profile& profile) {
 
 std::vector<std::optional<WaitKind>> kinds_of_nodes(const CallTree& tree, const Profile& profile,
                                                     const std::vector<WaitKind>& kinds, Weight weight) {
-  using Weights = std::array<uint64_t, kWaitKinds>;
   std::vector<Weights> weights(tree.nodes.size(), Weights{});
   for (size_t row = 0; row < kinds.size(); ++row) {
     const model::Totals totals{profile.samples.count[row], profile.samples.value[row]};
@@ -283,11 +291,10 @@ std::vector<std::optional<WaitKind>> kinds_of_nodes(const CallTree& tree, const 
     for (size_t kind = 0; kind < kWaitKinds; ++kind) outer[kind] += weights[node][kind];
   }
   std::vector<std::optional<WaitKind>> result;
-  for (const Weights& each : weights) {
-    const auto* const most = std::ranges::max_element(each);
-    const uint64_t sum = std::accumulate(each.begin(), each.end(), uint64_t{0});
-    const bool decides = *most >= sum - sum / 4;
-    result.push_back(decides ? std::optional(static_cast<WaitKind>(most - each.begin())) : std::nullopt);
+  for (size_t node = 0; node < weights.size(); ++node) {
+    result.push_back(kind_of_most(weights[node]));
+    const bool above_waker = node > 0 && result[tree.nodes[node].parent] == WaitKind::kWaker;
+    if (above_waker || tree.name(tree.nodes[node]).label.starts_with(kWokenBy)) result.back() = WaitKind::kWaker;
   }
   return result;
 }

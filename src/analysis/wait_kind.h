@@ -22,8 +22,9 @@ enum class WaitKind : uint8_t {
   kPageFault,
   kRunQueue,
   kOther,
+  kWaker,  // of nodes of a call tree alone: not what is waited for, but the thread that ended it
 };
-inline constexpr size_t kWaitKinds = static_cast<size_t>(WaitKind::kOther) + 1;
+inline constexpr size_t kWaitKinds = static_cast<size_t>(WaitKind::kOther) + 1;  // that samples have
 
 // "lock", "run queue"; "running" for kNone.
 std::string_view wait_kind_name(WaitKind kind);

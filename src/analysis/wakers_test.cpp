@@ -115,6 +115,11 @@ TEST(WakersTest, TheKindIsThatOfTheWait) {
   const auto profile = join_wakers(
       WaitsAndWakers().wait("a", {"main", "futex_wait"}, 1, 1).waker("b", {"main", "pipe_write"}, 1).finish());
   EXPECT_EQ(wait_kinds(profile), (std::vector{WaitKind::kLock}));
+  const auto tree = call_tree(profile, {.keep_leaves = true});
+  const auto nodes = kinds_of_nodes(tree, profile, wait_kinds(profile), Weight::kValue);
+  // all, a, main and futex_wait; then [woken by b], pipe_write and its main.
+  EXPECT_EQ(std::vector(nodes.begin(), nodes.begin() + 4), std::vector(4, std::optional(WaitKind::kLock)));
+  EXPECT_EQ(std::vector(nodes.begin() + 4, nodes.end()), std::vector(3, std::optional(WaitKind::kWaker)));
 }
 
 }  // namespace

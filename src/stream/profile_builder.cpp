@@ -15,6 +15,7 @@
 #include "stream/sample_table.h"
 #include "stream/side_band.h"
 #include "stream/stack_resolver.h"
+#include "stream/wait_states.h"
 
 namespace tephra::stream {
 namespace {
@@ -48,6 +49,10 @@ class KeyMaker {
         options_(options),
         chains_(recording, history, so_far, options.unwinder, options.stitch_branches) {
     recorder_ = recorder_to_leave_out(recording, options.filter);
+    // Time is idle; a tracepoint that the idle task hits is an event like any other, and so is what it wakes.
+    for (const RecordedEvent& event : recording.events) {
+      is_time_.push_back(event.layout.type != PERF_TYPE_TRACEPOINT && event.name != kWakersEvent);
+    }
     wanted_.assign(recording.events.size(), options.filter.events.empty());
     for (size_t i = 0; i < wanted_.size(); ++i) {
       for (const std::string& name : options.filter.events) wanted_[i] = wanted_[i] || recording.events[i].name == name;
@@ -62,9 +67,7 @@ class KeyMaker {
   Answer make(const Sample& sample, uint64_t position, SampleKey& key) {
     const Origin& origin = sample.origin;
     if (!wanted_[origin.event] || !options_.filter.takes(origin)) return Answer::kLeave;
-    // Time is idle; a tracepoint that the idle task hits is an event like any other.
-    const bool is_tracepoint = recording_.events[origin.event].layout.type == PERF_TYPE_TRACEPOINT;
-    if (origin.pid == 0 && !options_.filter.keep_idle && !is_tracepoint) return Answer::kIdle;
+    if (origin.pid == 0 && !options_.filter.keep_idle && is_time_[origin.event] != 0) return Answer::kIdle;
     if (origin.pid == recorder_) return Answer::kOwn;
     const uint64_t moment = moment_of(decoder_, origin.time, position);
     look_up(origin, moment);
@@ -111,6 +114,7 @@ class KeyMaker {
   const BuildOptions& options_;
   ChainMaker chains_;
   std::vector<char> wanted_;
+  std::vector<char> is_time_;  // by event: the idle task's samples of it say only that a CPU was idle
   int32_t recorder_ = kNobody;
   int32_t pid_ = -2;
   int32_t tid_ = -2;

@@ -84,6 +84,14 @@ TEST_F(WaitReadingTest, WakersKeepTheirNumbers) {
   EXPECT_EQ(labels(profile), (std::vector<std::string>{"waker=4 woken by=9"}));
 }
 
+TEST_F(WaitReadingTest, TheIdleTaskMayWakeOthers) {
+  const std::string raw = TestBytes().put(uint64_t{4}).put(uint64_t{0}).put(uint32_t{0}).text();
+  test_.sample({.time = 1, .pid = 0, .tid = 0, .callchain = {kTestUserMarker, 1}, .event = 1, .raw = raw});
+  const auto profile = build_profile(recording(), {.filter = {.keep_idle = false}});
+  EXPECT_EQ(labels(profile), (std::vector<std::string>{"waker=4"}));
+  EXPECT_EQ(profile.quality.idle, 0u);
+}
+
 TEST_F(WaitReadingTest, OlderPayloadsAreShorter) {
   TestBytes raw;
   raw.put(uint32_t{24}).put(uint32_t{TEPHRA_WAIT_OTHER}).put(uint32_t{0}).put(uint32_t{0}).put(uint64_t{5});

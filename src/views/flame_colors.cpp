@@ -151,6 +151,8 @@ const Tone& wait_tone(std::optional<analysis::WaitKind> kind) {
       {"waiting", {210, 220}, .12f, {.70f, .78f}},
   }};
   static constexpr Tone kSeveral{"several of these", {40, 48}, .16f, {.82f, .86f}};
+  static constexpr Tone kEnder{"who ended it", {40, 50}, .74f, {.72f, .80f}};
+  if (kind == analysis::WaitKind::kWaker) return kEnder;
   return kind ? kTones[static_cast<size_t>(*kind)] : kSeveral;
 }
 
