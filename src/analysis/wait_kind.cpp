@@ -227,17 +227,47 @@ class StackKinds {
   std::unordered_map<uint32_t, Told> known_;
 };
 
-WaitFacts facts_of(const Profile& profile, size_t row) {
+bool is_wait_state(std::string_view text) {
+  for (uint32_t state = 0; state < TEPHRA_WAIT_STATES; ++state) {
+    if (text == stream::wait_state_name(state)) return true;
+  }
+  return false;
+}
+
+WaitFacts facts_of(const Profile& profile, const model::LabelSet& set) {
   WaitFacts facts;
-  if (profile.samples.labels.empty()) return facts;
-  for (const model::Label& label : profile.label_sets[profile.samples.labels[row]].labels) {
+  for (const model::Label& label : set.labels) {
     const std::string_view key = profile.text(label.key);
-    if (key == stream::kStateLabel) facts.state = profile.text(label.text);
-    if (key == stream::kSyscallLabel) facts.syscall = profile.text(label.text);
-    if (key == stream::kCauseLabel) facts.cause = profile.text(label.text);
+    const std::string_view text = profile.text(label.text);
+    if (key == stream::kStateLabel && is_wait_state(text)) facts.state = text;
+    if (key == stream::kSyscallLabel) facts.syscall = text;
+    if (key == stream::kCauseLabel) facts.cause = text;
   }
   return facts;
 }
+
+// Which samples are waits: those of the event, and, where running and waiting are one event, those that have a state.
+class Waits {
+ public:
+  explicit Waits(const Profile& profile) : samples_(profile.samples) {
+    for (const model::Event& event : profile.events) {
+      is_wait_event_.push_back(profile.text(event.name) == stream::kWaitEvent);
+    }
+    for (const model::LabelSet& set : profile.label_sets) facts_.push_back(facts_of(profile, set));
+    any_ = std::ranges::find(is_wait_event_, 1) != is_wait_event_.end() ||
+           std::ranges::any_of(facts_, [](const WaitFacts& facts) { return !facts.state.empty(); });
+  }
+
+  bool any() const { return any_; }
+  bool is_wait(size_t row) const { return is_wait_event_[samples_.event[row].value] != 0 || !facts(row).state.empty(); }
+  const WaitFacts& facts(size_t row) const { return facts_[samples_.labels.empty() ? 0 : samples_.labels[row].value]; }
+
+ private:
+  const model::Samples& samples_;
+  std::vector<char> is_wait_event_;
+  std::vector<WaitFacts> facts_;  // by label set, the first of which is empty
+  bool any_ = false;
+};
 
 using Weights = std::array<uint64_t, kWaitKinds>;
 
@@ -263,18 +293,13 @@ WaitKind wait_kind(const std::vector<std::string_view>& kernel_functions, const 
 }
 
 std::vector<WaitKind> wait_kinds(const Profile& profile) {
-  std::vector<char> waits;
-  bool any = false;
-  for (const model::Event& event : profile.events) {
-    waits.push_back(profile.text(event.name) == stream::kWaitEvent);
-    any = any || waits.back() != 0;
-  }
+  const Waits waits(profile);
   std::vector<WaitKind> kinds;
-  if (!any) return kinds;
+  if (!waits.any()) return kinds;
   StackKinds stacks(profile);
   for (size_t row = 0; row < profile.samples.size(); ++row) {
-    const bool wait = waits[profile.samples.event[row].value] != 0;
-    kinds.push_back(wait ? decide(stacks.of(profile.samples.stack[row]), facts_of(profile, row)) : WaitKind::kNone);
+    kinds.push_back(waits.is_wait(row) ? decide(stacks.of(profile.samples.stack[row]), waits.facts(row))
+                                       : WaitKind::kNone);
   }
   return kinds;
 }

@@ -40,8 +40,8 @@ struct WaitFacts {
 // kOther.
 WaitKind wait_kind(const std::vector<std::string_view>& kernel_functions, const WaitFacts& facts);
 
-// The kind of every row of a profile's samples; kNone for rows of other events than stream::kWaitEvent. The profile has
-// names. Nothing in it: no row waits.
+// The kind of every row of a profile's samples; kNone for rows that are no waits: neither of the event
+// stream::kWaitEvent, nor with the state of a wait as a label. The profile has names. Nothing in it: no row waits.
 std::vector<WaitKind> wait_kinds(const model::Profile& profile);
 
 // For each node of a call tree the kind that at least three quarters of it are, by weight; nothing: it is of several.

@@ -61,6 +61,21 @@ TEST(WaitKindTest, OfEverySample) {
   EXPECT_TRUE(wait_kinds(TestProfile("cpu-clock").add("futex_wait@[kernel]", 1, 1).finish()).empty());
 }
 
+TEST(WaitKindTest, RunningAndWaitingInOneEvent) {
+  model::ProfileAssembler assembler;
+  const auto event = assembler.event({assembler.string("wall-clock"), assembler.string("ns")});
+  const auto thread = assembler.thread({1, 1, assembler.string("prog")});
+  const auto labelled = [&](std::string_view key, std::string_view text) {
+    return assembler.labels({{assembler.string(key), assembler.string(text), 0, {}}});
+  };
+  assembler.sample({.event = event, .thread = thread, .value = 5});
+  assembler.sample({.event = event, .thread = thread, .value = 5, .labels = labelled("state", "run queue")});
+  assembler.sample({.event = event, .thread = thread, .value = 5, .labels = labelled("state", "of Texas")});
+  assembler.sample({.event = event, .thread = thread, .value = 5, .labels = labelled("syscall", "futex")});
+  EXPECT_EQ(wait_kinds(std::move(assembler).finish()),
+            (std::vector{WaitKind::kNone, WaitKind::kRunQueue, WaitKind::kNone, WaitKind::kNone}));
+}
+
 TEST(WaitKindTest, NodesAreOfTheKindOfMostOfTheirWeight) {
   const auto profile = waits();
   const auto tree = call_tree(profile, {.base = BaseFrame::kNone, .keep_leaves = true});
