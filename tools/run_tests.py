@@ -239,18 +239,21 @@ def run_scripts(commands):
 
 EVERYDAY = {"layers": suite_layers, "unit": suite_unit, "live": suite_live, "unit-asan": suite_unit_asan,
             "fuzz": suite_fuzz}
-HEAVY = {"browser": suite_browser, "vm": suite_vm, "unit-tsan": suite_unit_tsan}
+HEAVY = {"browser": suite_browser, "vm": suite_vm}
+LONG = {"unit-tsan": suite_unit_tsan}  # a build of its own, which does not fit beside the others in an hour
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--all", action="store_true", help="also the suites with heavy peers")
-    parser.add_argument("--long", action="store_true", help="also long fuzzing; implies --all")
-    parser.add_argument("word", nargs="*", help="only these suites: " + ", ".join({**EVERYDAY, **HEAVY}))
+    parser.add_argument("--long", action="store_true", help="also long fuzzing and ThreadSanitizer; implies --all")
+    parser.add_argument("word", nargs="*", help="only these suites: " + ", ".join({**EVERYDAY, **HEAVY, **LONG}))
     options = parser.parse_args()
     suites = dict(EVERYDAY)
     if options.all or options.long or options.word:
         suites.update(HEAVY)
+    if options.long or options.word:
+        suites.update(LONG)
     total = Result(0, 0, 0)
     for name, suite in suites.items():
         if options.word and name not in options.word:
