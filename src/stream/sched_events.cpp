@@ -1,0 +1,266 @@
+#include "stream/sched_events.h"
+
+#include <linux/perf_event.h>
+
+#include <algorithm>
+
+#include "stream/profile_builder.h"
+
+namespace tephra::stream {
+namespace {
+
+using Kind = SchedEvents::Kind;
+using Place = TracepointFormats::Place;
+
+struct KnownEvent {
+  std::string_view name;
+  Kind kind;
+  std::array<std::string_view, 5> fields;  // those that are read, in the order in which Reader::places holds them
+  size_t needed;                           // so many of them must be there
+};
+
+constexpr KnownEvent kKnown[] = {
+    {"sched:sched_switch", Kind::kSwitch, {"prev_pid", "next_pid", "prev_state", "prev_comm", "next_comm"}, 3},
+    {"sched:sched_waking", Kind::kWaking, {"pid", "comm", "target_cpu"}, 1},
+    {"sched:sched_wakeup", Kind::kWakeup, {"pid", "comm", "target_cpu"}, 1},
+    {"sched:sched_wakeup_new", Kind::kWakeupNew, {"pid", "comm", "target_cpu"}, 1},
+    {"sched:sched_migrate_task", Kind::kMigrate, {"pid", "orig_cpu", "dest_cpu", "comm"}, 3},
+    {"sched:sched_stat_runtime", Kind::kRuntime, {"pid", "runtime", "comm"}, 2},
+    {"sched:sched_process_fork", Kind::kFork, {"parent_pid", "child_pid", "child_comm"}, 2},
+    {"sched:sched_process_exit", Kind::kExit, {"pid", "comm"}, 1},
+    {"irq:irq_handler_entry", Kind::kIrqEntry, {"irq", "name"}, 1},
+    {"irq:irq_handler_exit", Kind::kIrqExit, {"irq"}, 1},
+    {"irq:softirq_entry", Kind::kSoftEntry, {"vec"}, 1},
+    {"irq:softirq_exit", Kind::kSoftExit, {"vec"}, 1},
+};
+
+// As the kernel prints them (include/linux/interrupt.h); the numbers have not changed since 4.0.
+constexpr std::string_view kSoftInterrupts[] = {"HI",       "TIMER",   "NET_TX", "NET_RX",  "BLOCK",
+                                                "IRQ_POLL", "TASKLET", "SCHED",  "HRTIMER", "RCU"};
+
+// The states of kernels since 4.14, for recordings whose description does not tell.
+constexpr std::pair<uint64_t, char> kUsualStates[] = {{0x01, 'S'}, {0x02, 'D'}, {0x04, 'T'}, {0x08, 't'},
+                                                      {0x10, 'X'}, {0x20, 'Z'}, {0x40, 'P'}, {0x80, 'I'}};
+
+bool within(uint64_t offset, uint64_t size, base::Bytes raw) {
+  return offset <= raw.size() && size <= raw.size() - offset;
+}
+
+template <class Unsigned, class Signed>
+int64_t number_at(const std::byte* at, bool is_signed) {
+  const auto value = base::load<Unsigned>(at);
+  return is_signed ? static_cast<int64_t>(static_cast<Signed>(value)) : static_cast<int64_t>(value);
+}
+
+std::optional<int64_t> number(const std::optional<Place>& place, base::Bytes raw) {
+  if (!place || place->dynamic || !within(place->offset, place->size, raw)) return {};
+  const std::byte* at = raw.data() + place->offset;
+  switch (place->size) {
+    case 1:
+      return number_at<uint8_t, int8_t>(at, place->is_signed);
+    case 2:
+      return number_at<uint16_t, int16_t>(at, place->is_signed);
+    case 4:
+      return number_at<uint32_t, int32_t>(at, place->is_signed);
+    case 8:
+      return number_at<uint64_t, int64_t>(at, place->is_signed);
+    default:
+      return {};
+  }
+}
+
+std::optional<int32_t> small_number(const std::optional<Place>& place, base::Bytes raw) {
+  const auto value = number(place, raw);
+  if (!value || *value < INT32_MIN || *value > INT32_MAX) return {};
+  return static_cast<int32_t>(*value);
+}
+
+// Text up to its NUL; empty where there is none.
+std::string_view text(const std::optional<Place>& place, base::Bytes raw) {
+  if (!place) return {};
+  uint64_t offset = place->offset;
+  uint64_t size = place->size;
+  if (place->dynamic) {
+    if (!within(offset, sizeof(uint32_t), raw)) return {};
+    const auto location = base::load<uint32_t>(raw.data() + offset);
+    size = location >> 16;
+    offset = (place->relative ? offset + sizeof(uint32_t) : 0) + (location & 0xffff);
+  }
+  if (!within(offset, size, raw)) return {};
+  const std::string_view all = base::as_text(raw.subspan(offset, size));
+  return all.substr(0, all.find('\0'));
+}
+
+// "local_timer" of "irq_vectors:local_timer_entry", with whether it is the entry; none for other events.
+std::optional<std::pair<std::string, bool>> vector_of(std::string_view name) {
+  constexpr std::string_view kGroup = "irq_vectors:";
+  if (name.substr(0, kGroup.size()) != kGroup) return {};
+  name.remove_prefix(kGroup.size());
+  for (const bool entry : {true, false}) {
+    const std::string_view end = entry ? "_entry" : "_exit";
+    if (name.size() > end.size() && name.substr(name.size() - end.size()) == end) {
+      return std::pair(std::string(name.substr(0, name.size() - end.size())), entry);
+    }
+  }
+  return {};
+}
+
+std::string_view soft_interrupt_name(int32_t number) {
+  const auto at = static_cast<size_t>(number);
+  return number >= 0 && at < std::size(kSoftInterrupts) ? kSoftInterrupts[at] : std::string_view("other");
+}
+
+std::string names_of(const Recording& recording) {
+  std::string names;
+  for (const RecordedEvent& event : recording.events) {
+    if (!names.empty()) names += ", ";
+    names += event.name;
+    if (names.size() > 200) return names + " …";
+  }
+  return names;
+}
+
+}  // namespace
+
+base::Result<SchedEvents> SchedEvents::of(const Recording& recording) {
+  const auto formats = TracepointFormats::parse(recording.tracing_data);
+  if (!formats) return formats.error();
+  SchedEvents events;
+  for (const RecordedEvent& event : recording.events) {
+    const bool tracepoint = event.layout.type == PERF_TYPE_TRACEPOINT;
+    events.add(*formats, tracepoint ? event.layout.config : UINT64_MAX);
+  }
+  if (!events.has(Kind::kSwitch)) {
+    const std::string recorded = names_of(recording);
+    return base::failed("no scheduler events in the recording", "",
+                        recorded.empty() ? "" : "sched:sched_switch is needed, and it has " + recorded,
+                        "Record with 'tephra sched record' or 'perf sched record'.");
+  }
+  return events;
+}
+
+void SchedEvents::add(const TracepointFormats& formats, uint64_t id) {
+  Reader& reader = readers_.emplace_back();
+  const std::string name = formats.name(id);
+  if (const auto vector = vector_of(name)) {
+    reader.kind = vector->second ? Kind::kVectorEntry : Kind::kVectorExit;
+    reader.name = vector->first;
+    reader.places[0] = formats.place(id, "vector");
+  }
+  for (const KnownEvent& known : kKnown) {
+    if (known.name != name) continue;
+    size_t found = 0;
+    for (size_t at = 0; at < known.fields.size(); ++at) {
+      if (known.fields[at].empty()) continue;
+      reader.places[at] = formats.place(id, known.fields[at]);
+      if (reader.places[at] && at < known.needed) ++found;
+    }
+    if (found == known.needed) reader.kind = known.kind;
+  }
+  if (reader.kind == Kind::kOther) return;
+  if (reader.kind == Kind::kSwitch) learn_states(formats, id);
+  recorded_[static_cast<size_t>(reader.kind)] = true;
+}
+
+void SchedEvents::learn_states(const TracepointFormats& formats, uint64_t id) {
+  states_.clear();
+  for (const auto& [value, letter] : formats.printed_flags(id)) {
+    if (value != 0 && letter.size() == 1) states_.emplace_back(value, letter[0]);
+  }
+  if (states_.empty()) states_.assign(std::begin(kUsualStates), std::end(kUsualStates));
+  std::sort(states_.begin(), states_.end());
+  // The kernel puts the mark of preemption above all states.
+  preempted_bit_ = states_.back().first << 1;
+}
+
+SchedState SchedEvents::state_of(uint64_t raw) const {
+  for (const auto& [bit, letter] : states_) {
+    if (raw & bit) return {letter, false};
+  }
+  return {'R', (raw & preempted_bit_) != 0};
+}
+
+SchedEvent SchedEvents::read_switch(const Reader& reader, base::Bytes raw) const {
+  const auto& [previous_tid, next_tid, state, previous_comm, next_comm] = reader.places;
+  const auto previous = small_number(previous_tid, raw);
+  const auto next = small_number(next_tid, raw);
+  const auto raw_state = number(state, raw);
+  if (!previous || !next || !raw_state || *previous < 0 || *next < 0) return {};
+  const auto bits = static_cast<uint64_t>(*raw_state);
+  return SchedSwitch{{*previous, text(previous_comm, raw)}, {*next, text(next_comm, raw)}, state_of(bits), bits};
+}
+
+SchedEvent SchedEvents::read_wakeup(const Reader& reader, base::Bytes raw) const {
+  const auto tid = small_number(reader.places[0], raw);
+  if (!tid || *tid < 0) return {};
+  const auto kind = reader.kind == Kind::kWaking   ? SchedWakeup::Kind::kWaking
+                    : reader.kind == Kind::kWakeup ? SchedWakeup::Kind::kWakeup
+                                                   : SchedWakeup::Kind::kNew;
+  return SchedWakeup{kind, {*tid, text(reader.places[1], raw)}, small_number(reader.places[2], raw).value_or(-1)};
+}
+
+SchedEvent SchedEvents::read(const Sample& sample) const {
+  const uint32_t event = sample.origin.event;
+  if (event >= readers_.size()) return {};
+  const Reader& reader = readers_[event];
+  const base::Bytes raw = sample.raw;
+  const auto& places = reader.places;
+  const auto first = [&] { return small_number(places[0], raw); };
+  switch (reader.kind) {
+    case Kind::kOther:
+      return {};
+    case Kind::kSwitch:
+      return read_switch(reader, raw);
+    case Kind::kWaking:
+    case Kind::kWakeup:
+    case Kind::kWakeupNew:
+      return read_wakeup(reader, raw);
+    case Kind::kMigrate: {
+      const auto tid = first();
+      const auto from = small_number(places[1], raw);
+      const auto to = small_number(places[2], raw);
+      if (!tid || !from || !to || *tid < 0) return {};
+      return SchedMigration{{*tid, text(places[3], raw)}, *from, *to};
+    }
+    case Kind::kRuntime: {
+      const auto tid = first();
+      const auto time = number(places[1], raw);
+      if (!tid || !time || *tid < 0) return {};
+      return SchedRuntime{{*tid, text(places[2], raw)}, static_cast<uint64_t>(*time)};
+    }
+    case Kind::kFork: {
+      const auto parent = first();
+      const auto child = small_number(places[1], raw);
+      if (!parent || !child || *child < 0) return {};
+      return SchedFork{*parent, {*child, text(places[2], raw)}};
+    }
+    case Kind::kExit: {
+      const auto tid = first();
+      if (!tid || *tid < 0) return {};
+      return SchedExit{{*tid, text(places[1], raw)}};
+    }
+    case Kind::kIrqEntry:
+      return Interrupt{InterruptKind::kHard, true, first().value_or(-1), text(places[1], raw)};
+    case Kind::kIrqExit:
+      return Interrupt{InterruptKind::kHard, false, first().value_or(-1), {}};
+    case Kind::kSoftEntry:
+    case Kind::kSoftExit: {
+      const int32_t vector = first().value_or(-1);
+      return Interrupt{InterruptKind::kSoft, reader.kind == Kind::kSoftEntry, vector, soft_interrupt_name(vector)};
+    }
+    case Kind::kVectorEntry:
+    case Kind::kVectorExit:
+      return Interrupt{InterruptKind::kVector, reader.kind == Kind::kVectorEntry, first().value_or(-1), reader.name};
+  }
+  return {};
+}
+
+void for_each_sched_event(const Recording& recording, const SchedEvents& events,
+                          const std::function<void(const Sample&, const SchedEvent&)>& visit) {
+  for_each_sample(recording, {}, [&](const Sample& sample) {
+    const SchedEvent event = events.read(sample);
+    if (event.index() != 0) visit(sample, event);
+  });
+}
+
+}  // namespace tephra::stream
