@@ -164,6 +164,10 @@ void LatencyReader::take_one(const Origin& origin, const SchedSwitch& what) {
   end_run(cpu, origin.cpu, previous);
   if (what.next.tid != 0) end_wait(next);
   Task& left = tasks_[previous];
+  if (left.state == Task::State::kWaiting) {  // when it came to run was not recorded
+    ++threads_[previous].unknown_delays;
+    leave_queue(previous);
+  }
   left.seen = true;
   left.since = now_;
   if (what.previous.tid == 0) {
@@ -188,6 +192,7 @@ void LatencyReader::end_run(Cpu& cpu, int32_t cpu_number, uint32_t previous) {
   const bool fits = !cpu.switched || cpu.tid == thread.tid;
   if (!fits || since > now_ || lost_.touch(cpu_number, since, now_)) {
     ++result_.unknown_runs;
+    ++thread.unknown_runs;
     for (const uint32_t waiting : cpu.waiting) tasks_[waiting].counted_to = now_;
     return;
   }
@@ -465,6 +470,7 @@ std::vector<SchedThread> merged_by_name(std::vector<SchedThread> threads) {
     into.run += thread.run;
     into.edge_run += thread.edge_run;
     into.runs += thread.runs;
+    into.unknown_runs += thread.unknown_runs;
     into.accounted += thread.accounted;
     into.delays.add(thread.delays);
     into.woken += thread.woken;

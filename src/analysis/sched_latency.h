@@ -61,7 +61,8 @@ struct SchedThread {
   uint64_t run = 0;       // from one switch to the next
   uint64_t edge_run = 0;  // before the first switch of a CPU and after the last one
   uint64_t runs = 0;
-  uint64_t accounted = 0;  // run time as the kernel accounts it, where that was recorded
+  uint64_t unknown_runs = 0;  // that ended here: when they began is not known
+  uint64_t accounted = 0;     // run time as the kernel accounts it, where that was recorded
   RunQueueDelays delays;
   uint64_t woken = 0;                  // delays after a wake-up
   uint64_t preempted = 0;              // times it lost its CPU though it could run on

@@ -39,6 +39,7 @@ class TimelineReader {
   };
   struct Cpu {
     uint64_t last_switch = 0;
+    int32_t runs = -1;  // who came then
     uint64_t idle = 0;
   };
 
@@ -85,6 +86,7 @@ void TimelineReader::take_one(const Origin& origin, const SchedSwitch& what) {
   task.ready = 0;
   if (what.previous.tid != 0) task.totals.ended = what.state.ended();
   cpu.last_switch = origin.time;
+  cpu.runs = what.next.tid;
 }
 
 void TimelineReader::tell_run(const Origin& origin, const SchedSwitch& what, Task& task, uint64_t in) {
@@ -94,7 +96,11 @@ void TimelineReader::tell_run(const Origin& origin, const SchedSwitch& what, Tas
   entry.task = describe(what.previous.tid);
   entry.other = describe(what.next.tid);
   entry.state = what.state;
-  measure(task, origin.cpu, in, entry.time, entry);
+  if (const int32_t ran = cpus_[origin.cpu].runs; ran >= 0 && ran != what.previous.tid) {
+    entry.run_known = entry.wait_known = false;  // when it came to run was not recorded
+  } else {
+    measure(task, origin.cpu, in, entry.time, entry);
+  }
   ++result_.switches;
   if (!takes_cpu(origin.cpu)) return;
   if (what.previous.tid == 0) {

@@ -27,7 +27,7 @@ struct TimelineEntry {
   TimelineTask task;   // who left the CPU, or woke or moved another
   TimelineTask other;  // who came, or was woken or moved
   // Of a switch: how long the thread was off its CPU before this run, how much of that after it was woken, and how
-  // long it ran. Where records were lost in between it is not known.
+  // long it ran. Where records are missing in between it is not known.
   uint64_t wait = 0;
   uint64_t delay = 0;
   uint64_t run = 0;

@@ -57,7 +57,7 @@ void write_row(JsonWriter& json, const SchedLatency& latency, const SchedThread&
   json.begin_object().member("comm", row.comm).member("threads", row.threads);
   if (row.threads == 1) json.member("tid", row.tid).member("pid", row.pid);
   json.member("run_ns", row.run).member("edge_run_ns", row.edge_run).member("runs", row.runs);
-  json.member("accounted_ns", row.accounted);
+  json.member("unknown_runs", row.unknown_runs).member("accounted_ns", row.accounted);
   write_delays(json, row.delays);
   json.member("woken", row.woken).member("preempted", row.preempted);
   json.member("preempted_waited_ns", row.preempted_waited).member("unknown_delays", row.unknown_delays);

@@ -207,8 +207,8 @@ std::string state_text(const stream::SchedState& state) {
   return state.preempted ? std::string("R+") : std::string(1, state.letter);
 }
 
-std::string known_or_lost(uint64_t nanoseconds, bool known) {
-  return known ? cut_milliseconds(nanoseconds, 9) : fmt::format("{:>9}", "lost");
+std::string known_or_mark(uint64_t nanoseconds, bool known) {
+  return known ? cut_milliseconds(nanoseconds, 9) : fmt::format("{:>9}", "?");
 }
 
 void append_totals(std::string& out, const analysis::TimelineTotals& row, bool migrations) {
@@ -273,8 +273,8 @@ void append_timeline_entry(std::string& out, const TimelineEntry& entry, const T
   if (entry.kind == TimelineEntry::Kind::kMigration && !options.migrations) return;
   out += fmt::format("{:>15} [{:04}]  {}  ", seconds(entry.time), entry.cpu, padded(task_text(entry.task), 30));
   if (entry.kind == TimelineEntry::Kind::kSwitch) {
-    out += fmt::format("{}  {}  {}", known_or_lost(entry.wait, entry.wait_known),
-                       known_or_lost(entry.delay, entry.wait_known), known_or_lost(entry.run, entry.run_known));
+    out += fmt::format("{}  {}  {}", known_or_mark(entry.wait, entry.wait_known),
+                       known_or_mark(entry.delay, entry.wait_known), known_or_mark(entry.run, entry.run_known));
     if (options.state) out += fmt::format("  {:>5}", state_text(entry.state));
     if (options.next) out += "  next: " + task_text(entry.other);
   } else {
