@@ -48,7 +48,7 @@ class TimelineReader {
   void take_one(const Origin& origin, const SchedSwitch& what);
   void take_one(const Origin& origin, const SchedWakeup& what);
   void take_one(const Origin& origin, const stream::SchedMigration& what);
-  void take_one(const Origin&, const stream::SchedFork& what) { names_.note_fork(what); }
+  void take_one(const Origin&, const stream::SchedFork& what);
 
   TimelineTask describe(int32_t tid) const { return {tid, names_.pid(tid), names_.comm(tid)}; }
   bool takes(const TimelineTask& task) const { return options_.choice.takes(task.pid, task.tid, task.comm); }
@@ -144,6 +144,13 @@ void TimelineReader::take_one(const Origin& origin, const SchedWakeup& what) {
   entry.task = describe(origin.tid);
   entry.other = describe(what.task.tid);
   if (takes_time(origin.time) && takes_cpu(origin.cpu) && (takes(entry.task) || takes(entry.other))) visit_(entry);
+}
+
+// Where the number belonged to another thread before, what that one did says nothing of this one.
+void TimelineReader::take_one(const Origin&, const stream::SchedFork& what) {
+  names_.note_fork(what);
+  const auto found = tasks_.find(what.child.tid);
+  if (found != tasks_.end() && found->second.totals.ended) found->second.last_left = found->second.ready = 0;
 }
 
 void TimelineReader::take_one(const Origin& origin, const stream::SchedMigration& what) {

@@ -120,6 +120,21 @@ std::string names_of(const Recording& recording) {
   return names;
 }
 
+base::Error no_switches(const Recording& recording) {
+  const auto& events = recording.events;
+  const bool named = std::any_of(events.begin(), events.end(),
+                                 [](const RecordedEvent& event) { return event.name == "sched:sched_switch"; });
+  const std::string recorded = names_of(recording);
+  std::string why;
+  if (named) {
+    why = "what its sched:sched_switch samples say was not recorded, or not described";
+  } else if (!recorded.empty()) {
+    why = "sched:sched_switch is needed, and it has " + recorded;
+  }
+  return base::failed("no scheduler events in the recording", "", why,
+                      "Record with 'tephra sched record' or 'perf sched record'.");
+}
+
 }  // namespace
 
 base::Result<SchedEvents> SchedEvents::of(const Recording& recording) {
@@ -127,15 +142,10 @@ base::Result<SchedEvents> SchedEvents::of(const Recording& recording) {
   if (!formats) return formats.error();
   SchedEvents events;
   for (const RecordedEvent& event : recording.events) {
-    const bool tracepoint = event.layout.type == PERF_TYPE_TRACEPOINT;
-    events.add(*formats, tracepoint ? event.layout.config : UINT64_MAX);
+    const bool readable = event.layout.type == PERF_TYPE_TRACEPOINT && (event.layout.sample_type & PERF_SAMPLE_RAW);
+    events.add(*formats, readable ? event.layout.config : UINT64_MAX);
   }
-  if (!events.has(Kind::kSwitch)) {
-    const std::string recorded = names_of(recording);
-    return base::failed("no scheduler events in the recording", "",
-                        recorded.empty() ? "" : "sched:sched_switch is needed, and it has " + recorded,
-                        "Record with 'tephra sched record' or 'perf sched record'.");
-  }
+  if (!events.has(Kind::kSwitch)) return no_switches(recording);
   return events;
 }
 

@@ -114,8 +114,11 @@ std::string notes(const SchedLatency& latency) {
     text += fmt::format("{} not counted: records were lost meanwhile\n", base::counted(unknown, "delay"));
   }
   if (latency.unknown_runs > 0) {
-    text += fmt::format("{} not counted: records were lost, or its switches do not fit together\n",
+    text += fmt::format("{} not counted: when it began was not recorded\n",
                         base::counted(latency.unknown_runs, "run"));
+  }
+  if (latency.unknown_runs > latency.switches / 2) {
+    text += "most switches do not fit together: a recording of single processes misses those of the others (use -a)\n";
   }
   if (latency.steal_share && *latency.steal_share >= 0.001) {
     text += fmt::format("the hypervisor took {:.1f} % of CPU time meanwhile (steal); threads seem to run then\n",
