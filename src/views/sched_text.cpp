@@ -111,11 +111,11 @@ std::string notes(const SchedLatency& latency) {
   }
   text += lost_note(latency.lost);
   if (const uint64_t unknown = sum(latency.threads, &SchedThread::unknown_delays)) {
-    text += fmt::format("{} not counted: records were lost meanwhile\n", base::counted(unknown, "delay"));
+    text += fmt::format("not counted: {} during which records were lost\n", base::counted(unknown, "delay"));
   }
   if (latency.unknown_runs > 0) {
-    text += fmt::format("{} not counted: when it began was not recorded\n",
-                        base::counted(latency.unknown_runs, "run"));
+    text +=
+        fmt::format("not counted: {} whose beginning was not recorded\n", base::counted(latency.unknown_runs, "run"));
   }
   if (latency.unknown_runs > latency.switches / 2) {
     text += "most switches do not fit together: a recording of single processes misses those of the others (use -a)\n";

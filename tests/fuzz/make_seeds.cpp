@@ -58,7 +58,7 @@ std::string converted() {
 }
 
 // Every event of the scheduler, a loss, and a number that is used again.
-std::string scheduler(bool with_loss) {
+std::string scheduler(bool with_loss, bool records_alone) {
   using stream::TestSched;
   TestSched test;
   test.switched(100, 0, 5, TestSched::kSleeping, 6).woken(TestSched::kWaking, 110, 0, 6, 5, 1);
@@ -70,6 +70,7 @@ std::string scheduler(bool with_loss) {
   if (with_loss) test.lost(140, 1, 2);
   test.switched(150, 1, 5, TestSched::kDead, 0).forked(160, 0, 6, 5).woken(TestSched::kNew, 161, 0, 6, 5, 0);
   test.switched(170, 0, 6, TestSched::kPreempted, 5).switched(180, 0, 5, TestSched::kRunnable, 6);
+  if (records_alone) return test.records().data();
   formats::TestFileOptions options;
   options.features[stream::kFeatureTracingData] = test.tracing_data();
   return formats::test_file(test.records(), options);
@@ -90,7 +91,9 @@ int main(int argc, char** argv) {
   }
   const std::string folder = argv[1];
   if (folder.find("sched_fuzzer") != std::string::npos) {
-    return write(folder, "whole", scheduler(false)) && write(folder, "lost", scheduler(true)) ? 0 : 1;
+    const bool ok = write(folder, "whole", scheduler(false, false)) && write(folder, "lost", scheduler(true, false)) &&
+                    write(folder, "records", scheduler(true, true));
+    return ok ? 0 : 1;
   }
   TestRecording test = stream::random_recording({.seed = 4, .samples = 12, .events = 2});
   formats::TestFileOptions options;

@@ -1,11 +1,12 @@
-#include <algorithm>
 #include <cstdint>
 #include <span>
+#include <string>
 
 #include "analysis/sched_latency.h"
 #include "analysis/sched_map.h"
 #include "analysis/sched_timeline.h"
 #include "formats/perf_data.h"
+#include "stream/sched_recording_for_tests.h"
 #include "views/sched_json.h"
 #include "views/sched_text.h"
 
@@ -25,28 +26,42 @@ void check(const analysis::SchedLatency& latency) {
   views::sched_who_text(latency);
 }
 
-}  // namespace
-
-// Whatever a recording holds, its sums fit together, and every view of it can be drawn.
-extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
-  const auto recording = formats::kPerfData.open(std::as_bytes(std::span(data, size)));
-  if (!recording.ok()) return 0;
-  const auto events = stream::SchedEvents::of(*recording);
-  if (!events.ok()) return 0;
-  check(analysis::sched_latency(*recording, *events, {}));
+void read(const stream::Recording& recording) {
+  const auto events = stream::SchedEvents::of(recording);
+  if (!events.ok()) return;
+  check(analysis::sched_latency(recording, *events, {}));
   analysis::SchedLatencyOptions chosen;
   chosen.choice.comms = {"t5", "t6", "ping"};
   chosen.from = analysis::DelayFrom::kWakeup;
   chosen.ran_instead = true;
-  check(analysis::sched_latency(*recording, *events, chosen));
+  check(analysis::sched_latency(recording, *events, chosen));
   std::string text;
   const views::TimelineTextOptions all{true, true, true, true};
-  const auto timeline = analysis::sched_timeline(*recording, *events, {}, [&](const analysis::TimelineEntry& entry) {
+  const auto timeline = analysis::sched_timeline(recording, *events, {}, [&](const analysis::TimelineEntry& entry) {
     views::append_timeline_entry(text, entry, all);
   });
   views::timeline_summary(timeline, true);
-  const analysis::MapCpus cpus = analysis::map_cpus(*recording, {});
-  analysis::sched_map(*recording, *events, cpus, {},
+  const analysis::MapCpus cpus = analysis::map_cpus(recording, {});
+  analysis::sched_map(recording, *events, cpus, {},
                       [&](const analysis::MapStep& step) { views::append_map_step(text, step, true); });
+}
+
+}  // namespace
+
+// libtraceevent itself loses some memory over descriptions that it refuses.
+extern "C" const char* __lsan_default_suppressions() { return "leak:libtraceevent"; }  // NOLINT: the name is given
+
+// Whatever a recording holds, its sums fit together, and every view of it can be drawn. The bytes are a file, and once
+// more the records of one whose descriptions are right.
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  const base::Bytes bytes = std::as_bytes(std::span(data, size));
+  if (const auto recording = formats::kPerfData.open(bytes); recording.ok()) {
+    read(*recording);
+    return 0;
+  }
+  stream::TestSched described;
+  stream::Recording recording = described.recording();
+  recording.records = {bytes};
+  read(recording);
   return 0;
 }
