@@ -10,7 +10,6 @@ namespace tephra::stream {
 namespace {
 
 using Kind = SchedEvents::Kind;
-using Place = TracepointFormats::Place;
 
 struct KnownEvent {
   std::string_view name;
@@ -42,53 +41,20 @@ constexpr std::string_view kSoftInterrupts[] = {"HI",       "TIMER",   "NET_TX",
 constexpr std::pair<uint64_t, char> kUsualStates[] = {{0x01, 'S'}, {0x02, 'D'}, {0x04, 'T'}, {0x08, 't'},
                                                       {0x10, 'X'}, {0x20, 'Z'}, {0x40, 'P'}, {0x80, 'I'}};
 
-bool within(uint64_t offset, uint64_t size, base::Bytes raw) {
-  return offset <= raw.size() && size <= raw.size() - offset;
+using MaybePlace = std::optional<TracepointFields::Place>;
+
+std::optional<int64_t> number(const MaybePlace& place, base::Bytes raw) {
+  return place ? place->number(raw) : std::nullopt;
 }
 
-template <class Unsigned, class Signed>
-int64_t number_at(const std::byte* at, bool is_signed) {
-  const auto value = base::load<Unsigned>(at);
-  return is_signed ? static_cast<int64_t>(static_cast<Signed>(value)) : static_cast<int64_t>(value);
-}
-
-std::optional<int64_t> number(const std::optional<Place>& place, base::Bytes raw) {
-  if (!place || place->dynamic || !within(place->offset, place->size, raw)) return {};
-  const std::byte* at = raw.data() + place->offset;
-  switch (place->size) {
-    case 1:
-      return number_at<uint8_t, int8_t>(at, place->is_signed);
-    case 2:
-      return number_at<uint16_t, int16_t>(at, place->is_signed);
-    case 4:
-      return number_at<uint32_t, int32_t>(at, place->is_signed);
-    case 8:
-      return number_at<uint64_t, int64_t>(at, place->is_signed);
-    default:
-      return {};
-  }
-}
-
-std::optional<int32_t> small_number(const std::optional<Place>& place, base::Bytes raw) {
+std::optional<int32_t> small_number(const MaybePlace& place, base::Bytes raw) {
   const auto value = number(place, raw);
   if (!value || *value < INT32_MIN || *value > INT32_MAX) return {};
   return static_cast<int32_t>(*value);
 }
 
-// Text up to its NUL; empty where there is none.
-std::string_view text(const std::optional<Place>& place, base::Bytes raw) {
-  if (!place) return {};
-  uint64_t offset = place->offset;
-  uint64_t size = place->size;
-  if (place->dynamic) {
-    if (!within(offset, sizeof(uint32_t), raw)) return {};
-    const auto location = base::load<uint32_t>(raw.data() + offset);
-    size = location >> 16;
-    offset = (place->relative ? offset + sizeof(uint32_t) : 0) + (location & 0xffff);
-  }
-  if (!within(offset, size, raw)) return {};
-  const std::string_view all = base::as_text(raw.subspan(offset, size));
-  return all.substr(0, all.find('\0'));
+std::string_view text(const MaybePlace& place, base::Bytes raw) {
+  return place ? place->text(raw) : std::string_view();
 }
 
 // "local_timer" of "irq_vectors:local_timer_entry", with whether it is the entry; none for other events.
@@ -138,43 +104,43 @@ base::Error no_switches(const Recording& recording) {
 }  // namespace
 
 base::Result<SchedEvents> SchedEvents::of(const Recording& recording) {
-  const auto formats = TracepointFormats::parse(recording.tracing_data);
-  if (!formats) return formats.error();
+  const auto described = TracepointFields::parse(recording.tracing_data);
+  if (!described) return described.error();
   SchedEvents events;
   for (const RecordedEvent& event : recording.events) {
     const bool readable = event.layout.type == PERF_TYPE_TRACEPOINT && (event.layout.sample_type & PERF_SAMPLE_RAW);
-    events.add(*formats, readable ? event.layout.config : UINT64_MAX);
+    events.add(*described, readable ? event.layout.config : UINT64_MAX);
   }
   if (!events.has(Kind::kSwitch)) return no_switches(recording);
   return events;
 }
 
-void SchedEvents::add(const TracepointFormats& formats, uint64_t id) {
+void SchedEvents::add(const TracepointFields& described, uint64_t id) {
   Reader& reader = readers_.emplace_back();
-  const std::string name = formats.name(id);
+  const std::string_view name = described.name(id);
   if (const auto vector = vector_of(name)) {
     reader.kind = vector->second ? Kind::kVectorEntry : Kind::kVectorExit;
     reader.name = vector->first;
-    reader.places[0] = formats.place(id, "vector");
+    reader.places[0] = described.place(id, "vector");
   }
   for (const KnownEvent& known : kKnown) {
     if (known.name != name) continue;
     size_t found = 0;
     for (size_t at = 0; at < known.fields.size(); ++at) {
       if (known.fields[at].empty()) continue;
-      reader.places[at] = formats.place(id, known.fields[at]);
+      reader.places[at] = described.place(id, known.fields[at]);
       if (reader.places[at] && at < known.needed) ++found;
     }
     if (found == known.needed) reader.kind = known.kind;
   }
   if (reader.kind == Kind::kOther) return;
-  if (reader.kind == Kind::kSwitch) learn_states(formats, id);
+  if (reader.kind == Kind::kSwitch) learn_states(described, id);
   recorded_[static_cast<size_t>(reader.kind)] = true;
 }
 
-void SchedEvents::learn_states(const TracepointFormats& formats, uint64_t id) {
+void SchedEvents::learn_states(const TracepointFields& described, uint64_t id) {
   states_.clear();
-  for (const auto& [value, letter] : formats.printed_flags(id)) {
+  for (const auto& [value, letter] : described.printed_flags(id)) {
     if (value != 0 && letter.size() == 1) states_.emplace_back(value, letter[0]);
   }
   if (states_.empty()) states_.assign(std::begin(kUsualStates), std::end(kUsualStates));

@@ -74,20 +74,6 @@ bool fields_within(const tep_format_field* field, base::Bytes raw) {
   return true;
 }
 
-// Descriptions come from files: nothing in them may lead the search deeper than this.
-constexpr int kDeepestArgument = 64;
-
-const tep_print_arg* find_flags(const tep_print_arg* argument, int depth) {
-  for (; argument != nullptr && depth < kDeepestArgument; argument = argument->next) {
-    if (argument->type == TEP_PRINT_FLAGS) return argument;
-    if (argument->type != TEP_PRINT_OP) continue;
-    for (const tep_print_arg* side : {argument->op.left, argument->op.right}) {
-      if (const tep_print_arg* found = find_flags(side, depth + 1)) return found;
-    }
-  }
-  return nullptr;
-}
-
 }  // namespace
 
 void TracepointFormats::Free::operator()(tep_handle* handle) const { tep_free(handle); }
@@ -173,37 +159,6 @@ char* TracepointFormats::resolve(void* names, unsigned long long* address, char*
   *address = found->second.start;
   *module = nullptr;
   return const_cast<char*>(found->second.name.c_str());  // only read
-}
-
-std::optional<TracepointFormats::Place> TracepointFormats::place(uint64_t id, std::string_view name) const {
-  const tep_event* event = find_event(handle_.get(), id);
-  if (event == nullptr) return {};
-  for (const tep_format_field* field = event->format.fields; field != nullptr; field = field->next) {
-    if (name != field->name || field->offset < 0 || field->size < 0) continue;
-    return Place{static_cast<uint32_t>(field->offset), static_cast<uint32_t>(field->size),
-                 (field->flags & TEP_FIELD_IS_SIGNED) != 0, (field->flags & TEP_FIELD_IS_DYNAMIC) != 0,
-                 (field->flags & TEP_FIELD_IS_RELATIVE) != 0};
-  }
-  return {};
-}
-
-std::string TracepointFormats::name(uint64_t id) const {
-  const tep_event* event = find_event(handle_.get(), id);
-  if (event == nullptr || event->system == nullptr || event->name == nullptr) return {};
-  return std::string(event->system) + ":" + event->name;
-}
-
-std::vector<std::pair<uint64_t, std::string>> TracepointFormats::printed_flags(uint64_t id) const {
-  std::vector<std::pair<uint64_t, std::string>> values;
-  const tep_event* event = find_event(handle_.get(), id);
-  if (event == nullptr) return values;
-  const tep_print_arg* found = find_flags(event->print_fmt.args, 0);
-  if (found == nullptr) return values;
-  for (const tep_print_flag_sym* flag = found->flags.flags; flag != nullptr; flag = flag->next) {
-    if (flag->value == nullptr || flag->str == nullptr) continue;
-    values.emplace_back(std::strtoull(flag->value, nullptr, 0), flag->str);
-  }
-  return values;
 }
 
 bool TracepointFormats::append(uint64_t id, int32_t cpu, base::Bytes raw, std::string& out) const {

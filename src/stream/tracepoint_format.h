@@ -2,11 +2,8 @@
 
 #include <cstdint>
 #include <memory>
-#include <optional>
 #include <string>
-#include <string_view>
 #include <unordered_map>
-#include <utility>
 #include <vector>
 
 #include "base/bytes.h"
@@ -40,20 +37,6 @@ class TracepointFormats {
 
   // How many events are described.
   size_t size() const { return size_; }
-
-  // Where a field stands in the raw bytes of an event; none where the event or the field is not described.
-  struct Place {
-    uint32_t offset = 0;
-    uint32_t size = 0;
-    bool is_signed = false;
-    bool dynamic = false;   // four bytes there tell where the content is, and how long
-    bool relative = false;  // dynamic, counted from behind those four bytes
-  };
-  std::optional<Place> place(uint64_t id, std::string_view field) const;
-  // "sched:sched_switch"; empty where it is not described.
-  std::string name(uint64_t id) const;
-  // The values that an event prints as flags, with their texts, of the first field that it prints so.
-  std::vector<std::pair<uint64_t, std::string>> printed_flags(uint64_t id) const;
 
   // Appends the event's own text, "prev_comm=… prev_pid=…". `id` is the tracepoint's (EventLayout::config). False, with
   // nothing appended, when the event is unknown or `raw` is too short for its fields.

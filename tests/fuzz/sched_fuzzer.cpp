@@ -48,9 +48,6 @@ void read(const stream::Recording& recording) {
 
 }  // namespace
 
-// libtraceevent itself loses some memory over descriptions that it refuses.
-extern "C" const char* __lsan_default_suppressions() { return "leak:libtraceevent"; }  // NOLINT: the name is given
-
 // Whatever a recording holds, its sums fit together, and every view of it can be drawn. The bytes are a file, and once
 // more the records of one whose descriptions are right.
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
