@@ -95,6 +95,28 @@ class Truth(SchedTest):
             self.assertLessEqual(abs(row["woken"] - said["voluntary"]), 2, row)
             self.assertAlmostEqual(row["run_ns"], said["cpu_ns"], delta=0.05 * said["cpu_ns"] + 2_000_000)
 
+    def test_losses_are_told_and_nothing_is_made_up_for_them(self):
+        data = self.path("lossy.data")
+        events = "sched:sched_switch,sched:sched_waking,sched:sched_migrate_task,sched:sched_process_fork"
+        done = self.tephra("record", "-q", "-a", "-m", "4K", "-e", events, "-o", data, "--", program("rivals"),
+                           "pingpong", "30000")
+        told = json.loads(done.stdout)
+        answer, rows = self.rows(data)
+        self.assertGreater(answer["lost_records"], 1000)
+        self.assertGreater(answer["unknown_runs"], 0)
+        window = answer["end_ns"] - answer["begin_ns"]
+        for name in ("ping", "pong"):
+            row, said = rows[told[name]["tid"]], told[name]
+            # What was not seen is missing; nothing is too much.
+            self.assertLessEqual(row["runs"], said["voluntary"] + said["involuntary"] + 2)
+            self.assertLessEqual(row["run_ns"] + row["edge_run_ns"], 1.02 * said["cpu_ns"] + 2_000_000)
+            self.assertLessEqual(row["run_ns"] + row["delay"]["total_ns"], window)
+        text = self.tephra("sched", "latency", "-i", data).stdout
+        self.assertRegex(text, r"\n\d[\d,]* records were lost: ")
+        history = self.tephra("sched", "timehist", "-i", data)
+        self.assertIn("records were lost", history.stderr)
+        self.assertRegex(history.stdout, r" \?\n")
+
     def test_live_in_one_command(self):
         done = self.tephra("sched", "--comm", "rival_a", "--", program("rivals"), "share", "50")
         self.assertRegex(done.stdout, r"\n  rival_a:\d+ ")

@@ -97,17 +97,21 @@ void share(uint64_t nanoseconds) {
 void bully(uint64_t nanoseconds, int count) {
   Told told[2];
   constexpr uint64_t kPause = 30'000'000;
-  std::atomic<bool> ready = false;
+  // Neither begins before both are there: who has the CPU may keep the other from being made.
+  std::atomic<bool> victim_ready = false;
+  std::atomic<bool> bully_ready = false;
   std::thread victim([&] {
     become("victim", 1);
-    ready = true;
+    while (!bully_ready) usleep(1000);
+    victim_ready = true;
     const uint64_t before = now(CLOCK_THREAD_CPUTIME_ID);
     spin((nanoseconds + kPause) * static_cast<uint64_t>(count) + kPause, told[0]);
     conclude(told[0], before);
   });
   std::thread other([&] {
     become("bully", 50);
-    while (!ready) usleep(1000);
+    bully_ready = true;
+    while (!victim_ready) usleep(1000);
     const uint64_t before = now(CLOCK_THREAD_CPUTIME_ID);
     for (int i = 0; i < count; ++i) {
       timespec pause{0, kPause};
