@@ -189,7 +189,7 @@ void LatencyReader::take_one(const Origin& origin, const SchedSwitch& what) {
 void LatencyReader::end_run(Cpu& cpu, int32_t cpu_number, uint32_t previous) {
   SchedThread& thread = threads_[previous];
   const uint64_t since = cpu.switched ? cpu.since : cpu.first_event;
-  const bool fits = !cpu.switched || cpu.tid == thread.tid;
+  const bool fits = cpu.switched ? cpu.tid == thread.tid : since == now_ || cpu.first_tid == thread.tid;
   if (!fits || since > now_ || lost_.touch(cpu_number, since, now_)) {
     ++result_.unknown_runs;
     ++thread.unknown_runs;
@@ -347,8 +347,10 @@ void LatencyReader::end_interrupt(Cpu& cpu, const Origin& origin, const Interrup
   time.worst = std::max(time.worst, own);
 }
 
-// Who ran last ran on to the end; where nothing was switched, who was there at first was there all along.
+// Who ran last ran on to the end; where nothing was switched, who was there at first was there all along. That holds
+// where all switches are recorded, which it seems they are not where most do not fit together.
 void LatencyReader::finish_cpu(const Cpu& cpu, int32_t number) {
+  if (result_.unknown_runs > result_.switches / 2) return;
   const int32_t tid = cpu.switched ? cpu.tid : cpu.first_tid;
   const uint64_t since = cpu.switched ? cpu.since : cpu.first_event;
   if (tid < 0 || since > result_.end || lost_.touch(number, since, result_.end)) return;

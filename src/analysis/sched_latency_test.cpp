@@ -138,6 +138,18 @@ TEST(SchedLatency, TheEdgesAreToldApart) {
   EXPECT_EQ(thread_of(latency, 9).edge_run, 0u);
 }
 
+TEST(SchedLatency, WhereSwitchesAreHiddenNothingIsKnownOfTheEdges) {
+  TestSched test;
+  test.accounted(50, 0, 9, 10);  // not who leaves next
+  test.switched(100, 0, 5, TestSched::kSleeping, 6).switched(150, 0, 5, TestSched::kSleeping, 6);
+  test.switched(170, 0, 5, TestSched::kSleeping, 6).accounted(300, 1, 9, 10);
+  const SchedLatency latency = latency_of(test);
+  EXPECT_EQ(latency.unknown_runs, 3u);
+  EXPECT_EQ(thread_of(latency, 5).whole_run(), 0u);
+  EXPECT_EQ(thread_of(latency, 6).whole_run(), 0u);
+  EXPECT_EQ(latency.idle, 0u);
+}
+
 TEST(SchedLatency, ANumberThatIsUsedAgainIsAnotherThread) {
   TestSched test;
   test.switched(100, 0, 6, TestSched::kSleeping, 5);
