@@ -57,7 +57,7 @@ class LatencyReader {
     using Kind = stream::SchedEvents::Kind;
     result_.lost = lost_.count();
     result_.from_waking = events.has(Kind::kWaking) && options.from == DelayFrom::kBest;
-    result_.wakeups_recorded = events.has(Kind::kWaking) || events.has(Kind::kWakeup);
+    result_.wakeups_recorded = result_.from_waking || events.has(Kind::kWakeup);
     result_.migrations_recorded = events.has(Kind::kMigrate);
     result_.interrupts_recorded = events.has(Kind::kIrqEntry) || events.has(Kind::kSoftEntry);
     if (const auto& recorder = recording.recorder; recorder && recorder->steal_seconds && recorder->cpu_seconds_total) {

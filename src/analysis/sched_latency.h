@@ -87,11 +87,11 @@ struct SchedLatency {
   uint64_t end = 0;
   uint64_t switches = 0;
   uint64_t cpus = 0;
-  uint64_t idle = 0;          // run time of the idle tasks, over all CPUs
-  uint64_t lost = 0;          // records
-  uint64_t unknown_runs = 0;  // runs during which records were lost, or whose switches do not fit together
-  bool from_waking = false;   // delays begin at sched_waking, else at sched_wakeup
-  bool wakeups_recorded = false;
+  uint64_t idle = 0;              // run time of the idle tasks, over all CPUs
+  uint64_t lost = 0;              // records
+  uint64_t unknown_runs = 0;      // runs during which records were lost, or whose switches do not fit together
+  bool from_waking = false;       // delays begin at sched_waking, else at sched_wakeup
+  bool wakeups_recorded = false;  // by that event
   bool migrations_recorded = false;
   bool interrupts_recorded = false;
   std::optional<double> steal_share;  // of CPU time while recording

@@ -15,145 +15,14 @@
 #include "cli/arguments.h"
 #include "cli/command.h"
 #include "cli/recording.h"
+#include "cli/sched_input.h"
 #include "cli/sched_record.h"
 #include "cli/target_options.h"
-#include "formats/format.h"
-#include "formats/input_file.h"
 #include "views/sched_json.h"
 #include "views/sched_text.h"
 
 namespace tephra::cli {
 namespace {
-
-constexpr const char* kDefaultFile = "perf.data";
-
-// The options that all readings share.
-struct ReadFlags {
-  std::string path;
-  std::string pids;
-  std::string tids;
-  std::string comms;
-  std::string cpus;
-  std::string time;
-  std::string from;
-
-  void declare(CLI::App& parser) {
-    parser
-        .add_option("-i,--input,file", path, "the recording (perf.data), of tephra or perf sched; - is standard input")
-        ->type_name("FILE");
-    joined(parser.add_option("--pid", pids, "only threads of these processes"))->type_name("PID[,PID]");
-    joined(parser.add_option("--tid", tids, "only these threads"))->type_name("TID[,TID]");
-    joined(parser.add_option("--comm", comms, "only threads of these names"))->type_name("NAME[,NAME]");
-    parser.add_option("--time", time, "only this part, in seconds as the timeline shows them; either may be left out")
-        ->type_name("FROM,TO");
-  }
-  void declare_cpus(CLI::App& parser) {
-    joined(parser.add_option("-C,--cpu", cpus, "only these CPUs"))->type_name("CPU[,CPU]");
-  }
-  void declare_from(CLI::App& parser) {
-    parser
-        .add_option("--from", from,
-                    "what a delay begins with: waking (sched_waking, the default where it is recorded) or\nwakeup "
-                    "(sched_wakeup: the thread is on a run queue by then)")
-        ->check(CLI::IsMember({"waking", "wakeup"}));
-  }
-};
-
-struct Window {
-  uint64_t begin = 0;
-  uint64_t end = UINT64_MAX;
-};
-
-base::Result<uint64_t> nanoseconds_of(const std::string& text) {
-  char* end = nullptr;
-  const double value = std::strtod(text.c_str(), &end);
-  if (end != text.c_str() + text.size() || !(value >= 0) || value > 1e10) {
-    return base::usage_error("not a time", text, "", "Write seconds, for example --time 1701.5,1702.");
-  }
-  // By its digits: a double does not hold nanoseconds.
-  const size_t point = text.find('.');
-  const auto whole = static_cast<uint64_t>(value);
-  if (point == std::string::npos || text.find_first_not_of("0123456789.") != std::string::npos) {
-    return static_cast<uint64_t>(value * 1e9);
-  }
-  std::string digits = text.substr(point + 1, 9);
-  digits.resize(9, '0');
-  return whole * 1'000'000'000 + whole_number(digits).value_or(0);
-}
-
-base::Result<Window> window_of(const std::string& text) {
-  Window window;
-  if (text.empty()) return window;
-  const size_t comma = text.find(',');
-  const std::string from = text.substr(0, comma);
-  const std::string to = comma == std::string::npos ? "" : text.substr(comma + 1);
-  if (!from.empty()) {
-    TEPHRA_TRY(window.begin, nanoseconds_of(from));
-  }
-  if (!to.empty()) {
-    TEPHRA_TRY(window.end, nanoseconds_of(to));
-  }
-  if (window.begin > window.end) return base::usage_error("the time ends before it begins", text);
-  return window;
-}
-
-std::vector<std::string> words_of(const std::string& list) {
-  std::vector<std::string> words;
-  for (size_t at = 0; !list.empty();) {
-    const size_t comma = list.find(',', at);
-    words.push_back(list.substr(at, comma - at));
-    if (comma == std::string::npos) break;
-    at = comma + 1;
-  }
-  return words;
-}
-
-base::Result<analysis::SchedChoice> choice_of(const ReadFlags& flags) {
-  analysis::SchedChoice choice;
-  if (!flags.pids.empty()) {
-    TEPHRA_TRY(choice.pids, id_list(flags.pids, "--pid"));
-  }
-  if (!flags.tids.empty()) {
-    TEPHRA_TRY(choice.tids, id_list(flags.tids, "--tid"));
-  }
-  choice.comms = words_of(flags.comms);
-  return choice;
-}
-
-base::Result<std::vector<int32_t>> cpus_of(const std::string& list) {
-  std::vector<int32_t> cpus;
-  for (const std::string& word : words_of(list)) {
-    const auto number = whole_number(word);
-    if (!number || *number > INT32_MAX) return base::usage_error("not a CPU", word, "", "Write for example -C 0,2.");
-    cpus.push_back(static_cast<int32_t>(*number));
-  }
-  return cpus;
-}
-
-// A recording that is open, with what reads its events. It points into the content, whose bytes stay where they are.
-struct OpenRecording {
-  formats::InputFile content;
-  stream::Recording recording;
-  stream::SchedEvents events;
-};
-
-base::Result<OpenRecording> open_recording(const std::string& path) {
-  TEPHRA_TRY(auto content, formats::InputFile::open(path));
-  TEPHRA_TRY(const formats::Format* format, formats::recognise(content.bytes(), path));
-  if (format->open == nullptr) {
-    return base::failed("no scheduler events", path, fmt::format("it is a {} file, not a recording", format->name),
-                        "Record with 'tephra sched record'.");
-  }
-  const auto named = [&](base::Error error) {
-    error.on = path;
-    return error;
-  };
-  auto recording = format->open(content.bytes());
-  if (!recording) return named(std::move(recording).error());
-  auto events = stream::SchedEvents::of(*recording);
-  if (!events) return named(std::move(events).error());
-  return OpenRecording{std::move(content), std::move(*recording), std::move(*events)};
-}
 
 base::Error nothing_seen(const std::string& path, bool all) {
   return base::failed("no switches to show", path,
@@ -190,7 +59,7 @@ class Printer {
 // --- latency ---
 
 struct LatencyFlags {
-  ReadFlags read;
+  SchedReadFlags read;
   std::string sort = "avg,max,switch,runtime";
   bool each = false;
   bool json = false;
@@ -208,7 +77,7 @@ struct LatencyFlags {
 base::Result<std::vector<analysis::SchedSort>> sort_keys(const std::string& list) {
   using analysis::SchedSort;
   std::vector<SchedSort> keys;
-  for (const std::string& word : words_of(list)) {
+  for (const std::string& word : comma_list(list)) {
     if (word == "avg") {
       keys.push_back(SchedSort::kAverage);
     } else if (word == "max") {
@@ -226,10 +95,10 @@ base::Result<std::vector<analysis::SchedSort>> sort_keys(const std::string& list
   return keys;
 }
 
-base::Result<analysis::SchedLatencyOptions> latency_options(const ReadFlags& flags) {
+base::Result<analysis::SchedLatencyOptions> latency_options(const SchedReadFlags& flags) {
   analysis::SchedLatencyOptions options;
-  TEPHRA_TRY(options.choice, choice_of(flags));
-  TEPHRA_TRY(const Window window, window_of(flags.time));
+  TEPHRA_TRY(options.choice, sched_choice(flags));
+  TEPHRA_TRY(const SchedWindow window, sched_window(flags.time));
   options.begin = window.begin;
   options.end = window.end;
   if (flags.from == "wakeup") options.from = analysis::DelayFrom::kWakeup;
@@ -239,7 +108,7 @@ base::Result<analysis::SchedLatencyOptions> latency_options(const ReadFlags& fla
 base::Result<int> show_latency(const std::string& path, const LatencyFlags& flags) {
   TEPHRA_TRY(const auto keys, sort_keys(flags.sort));
   TEPHRA_TRY(const auto options, latency_options(flags.read));
-  TEPHRA_TRY(const OpenRecording input, open_recording(path));
+  TEPHRA_TRY(const OpenSched input, open_sched(path));
   const analysis::SchedLatency latency = analysis::sched_latency(input.recording, input.events, options);
   if (latency.switches == 0 || latency.threads.empty()) return nothing_seen(path, options.choice.all());
   // Who chose threads wants to see them.
@@ -251,8 +120,6 @@ base::Result<int> show_latency(const std::string& path, const LatencyFlags& flag
   TEPHRA_CHECK_OK(print(text));
   return kExitDone;
 }
-
-std::string path_or_default(const ReadFlags& flags) { return flags.path.empty() ? kDefaultFile : flags.path; }
 
 base::Result<int> run_latency(std::span<const std::string> arguments) {
   LatencyFlags flags;
@@ -267,13 +134,13 @@ base::Result<int> run_latency(std::span<const std::string> arguments) {
   flags.declare(*parser);
   TEPHRA_TRY(const bool go_on, parse(*parser, arguments));
   if (!go_on) return kExitDone;
-  return show_latency(path_or_default(flags.read), flags);
+  return show_latency(flags.read.path_or_default(), flags);
 }
 
 // --- who ---
 
 base::Result<int> run_who(std::span<const std::string> arguments) {
-  ReadFlags flags;
+  SchedReadFlags flags;
   bool json = false;
   const auto parser = make_parser(
       "sched who",
@@ -293,8 +160,8 @@ base::Result<int> run_who(std::span<const std::string> arguments) {
     return base::usage_error("sched who needs a thread", "", "", "Name it: -p TID, --pid PID or --comm NAME.");
   }
   options.ran_instead = true;
-  const std::string path = path_or_default(flags);
-  TEPHRA_TRY(const OpenRecording input, open_recording(path));
+  const std::string path = flags.path_or_default();
+  TEPHRA_TRY(const OpenSched input, open_sched(path));
   const analysis::SchedLatency latency = analysis::sched_latency(input.recording, input.events, options);
   if (latency.threads.empty()) return nothing_seen(path, false);
   TEPHRA_CHECK_OK(print(json ? views::sched_json(latency, latency.threads, false) : views::sched_who_text(latency)));
@@ -304,7 +171,7 @@ base::Result<int> run_who(std::span<const std::string> arguments) {
 // --- timehist ---
 
 struct TimehistFlags {
-  ReadFlags read;
+  SchedReadFlags read;
   views::TimelineTextOptions text;
   bool summary_alone = false;
   bool summary = false;
@@ -337,14 +204,14 @@ base::Result<int> run_timehist(std::span<const std::string> arguments) {
   TEPHRA_TRY(const bool go_on, parse(*parser, arguments));
   if (!go_on) return kExitDone;
   analysis::TimelineOptions options;
-  TEPHRA_TRY(options.choice, choice_of(flags.read));
-  TEPHRA_TRY(options.cpus, cpus_of(flags.read.cpus));
-  TEPHRA_TRY(const Window window, window_of(flags.read.time));
+  TEPHRA_TRY(options.choice, sched_choice(flags.read));
+  TEPHRA_TRY(options.cpus, cpu_list(flags.read.cpus));
+  TEPHRA_TRY(const SchedWindow window, sched_window(flags.read.time));
   options.begin = window.begin;
   options.end = window.end;
   if (flags.read.from == "wakeup") options.from = analysis::DelayFrom::kWakeup;
-  const std::string path = path_or_default(flags.read);
-  TEPHRA_TRY(const OpenRecording input, open_recording(path));
+  const std::string path = flags.read.path_or_default();
+  TEPHRA_TRY(const OpenSched input, open_sched(path));
   Printer printer;
   if (!flags.summary_alone) printer.text() += views::timeline_header(flags.text);
   const analysis::Timeline timeline =
@@ -368,7 +235,7 @@ bool color_wanted() {
 }
 
 base::Result<int> run_map(std::span<const std::string> arguments) {
-  ReadFlags flags;
+  SchedReadFlags flags;
   const auto parser = make_parser(
       "sched map",
       "Who ran on which CPU over time, a column for each CPU, as perf sched map: * marks the CPU that changed, . is\n"
@@ -381,13 +248,13 @@ base::Result<int> run_map(std::span<const std::string> arguments) {
   TEPHRA_TRY(const bool go_on, parse(*parser, arguments));
   if (!go_on) return kExitDone;
   analysis::MapOptions options;
-  TEPHRA_TRY(options.choice, choice_of(flags));
-  TEPHRA_TRY(options.cpus, cpus_of(flags.cpus));
-  TEPHRA_TRY(const Window window, window_of(flags.time));
+  TEPHRA_TRY(options.choice, sched_choice(flags));
+  TEPHRA_TRY(options.cpus, cpu_list(flags.cpus));
+  TEPHRA_TRY(const SchedWindow window, sched_window(flags.time));
   options.begin = window.begin;
   options.end = window.end;
-  const std::string path = path_or_default(flags);
-  TEPHRA_TRY(const OpenRecording input, open_recording(path));
+  const std::string path = flags.path_or_default();
+  TEPHRA_TRY(const OpenSched input, open_sched(path));
   const analysis::MapCpus cpus = analysis::map_cpus(input.recording, options);
   const bool color = color_wanted();
   Printer printer;
@@ -484,7 +351,7 @@ base::Result<int> run_plain(std::span<const std::string> arguments) {
   if (!live && !recording.output.empty()) {
     return base::usage_error("-o is for what is recorded", recording.output, "", "Add -d SECONDS, or -- PROGRAM.");
   }
-  if (!live) return show_latency(path_or_default(flags.read), flags);
+  if (!live) return show_latency(flags.read.path_or_default(), flags);
   recording.command_line = {"tephra", "sched"};
   recording.command_line.insert(recording.command_line.end(), arguments.begin(), arguments.end());
   return record_and_show(recording, flags);

@@ -166,7 +166,7 @@ SchedEvent SchedEvents::read_switch(const Reader& reader, base::Bytes raw) const
   return SchedSwitch{{*previous, text(previous_comm, raw)}, {*next, text(next_comm, raw)}, state_of(bits), bits};
 }
 
-SchedEvent SchedEvents::read_wakeup(const Reader& reader, base::Bytes raw) const {
+SchedEvent SchedEvents::read_wakeup(const Reader& reader, base::Bytes raw) {
   const auto tid = small_number(reader.places[0], raw);
   if (!tid || *tid < 0) return {};
   const auto kind = reader.kind == Kind::kWaking   ? SchedWakeup::Kind::kWaking
@@ -175,60 +175,64 @@ SchedEvent SchedEvents::read_wakeup(const Reader& reader, base::Bytes raw) const
   return SchedWakeup{kind, {*tid, text(reader.places[1], raw)}, small_number(reader.places[2], raw).value_or(-1)};
 }
 
-SchedEvent SchedEvents::read(const Sample& sample) const {
-  const uint32_t event = sample.origin.event;
-  if (event >= readers_.size()) return {};
-  const Reader& reader = readers_[event];
-  const base::Bytes raw = sample.raw;
+SchedEvent SchedEvents::read_task(const Reader& reader, base::Bytes raw) {
   const auto& places = reader.places;
-  const auto first = [&] { return small_number(places[0], raw); };
+  const auto tid = small_number(places[0], raw);
+  if (!tid || *tid < 0) return {};
+  if (reader.kind == Kind::kExit) return SchedExit{{*tid, text(places[1], raw)}};
+  if (reader.kind == Kind::kRuntime) {
+    const auto time = number(places[1], raw);
+    if (!time) return {};
+    return SchedRuntime{{*tid, text(places[2], raw)}, static_cast<uint64_t>(*time)};
+  }
+  const auto second = small_number(places[1], raw);
+  if (!second || *second < 0) return {};
+  if (reader.kind == Kind::kFork) return SchedFork{*tid, {*second, text(places[2], raw)}};
+  const auto to = small_number(places[2], raw);
+  if (!to) return {};
+  return SchedMigration{{*tid, text(places[3], raw)}, *second, *to};
+}
+
+SchedEvent SchedEvents::read_interrupt(const Reader& reader, base::Bytes raw) {
+  const int32_t number = small_number(reader.places[0], raw).value_or(-1);
+  switch (reader.kind) {
+    case Kind::kIrqEntry:
+      return Interrupt{InterruptKind::kHard, true, number, text(reader.places[1], raw)};
+    case Kind::kIrqExit:
+      return Interrupt{InterruptKind::kHard, false, number, {}};
+    case Kind::kSoftEntry:
+      return Interrupt{InterruptKind::kSoft, true, number, soft_interrupt_name(number)};
+    case Kind::kSoftExit:
+      return Interrupt{InterruptKind::kSoft, false, number, soft_interrupt_name(number)};
+    case Kind::kVectorEntry:
+      return Interrupt{InterruptKind::kVector, true, number, reader.name};
+    case Kind::kVectorExit:
+      return Interrupt{InterruptKind::kVector, false, number, reader.name};
+    default:
+      return {};
+  }
+}
+
+SchedEvent SchedEvents::read(const Sample& sample) const {
+  if (sample.origin.event >= readers_.size()) return {};
+  const Reader& reader = readers_[sample.origin.event];
   switch (reader.kind) {
     case Kind::kOther:
       return {};
     case Kind::kSwitch:
-      return read_switch(reader, raw);
+      return read_switch(reader, sample.raw);
     case Kind::kWaking:
     case Kind::kWakeup:
     case Kind::kWakeupNew:
-      return read_wakeup(reader, raw);
-    case Kind::kMigrate: {
-      const auto tid = first();
-      const auto from = small_number(places[1], raw);
-      const auto to = small_number(places[2], raw);
-      if (!tid || !from || !to || *tid < 0) return {};
-      return SchedMigration{{*tid, text(places[3], raw)}, *from, *to};
-    }
-    case Kind::kRuntime: {
-      const auto tid = first();
-      const auto time = number(places[1], raw);
-      if (!tid || !time || *tid < 0) return {};
-      return SchedRuntime{{*tid, text(places[2], raw)}, static_cast<uint64_t>(*time)};
-    }
-    case Kind::kFork: {
-      const auto parent = first();
-      const auto child = small_number(places[1], raw);
-      if (!parent || !child || *child < 0) return {};
-      return SchedFork{*parent, {*child, text(places[2], raw)}};
-    }
-    case Kind::kExit: {
-      const auto tid = first();
-      if (!tid || *tid < 0) return {};
-      return SchedExit{{*tid, text(places[1], raw)}};
-    }
-    case Kind::kIrqEntry:
-      return Interrupt{InterruptKind::kHard, true, first().value_or(-1), text(places[1], raw)};
-    case Kind::kIrqExit:
-      return Interrupt{InterruptKind::kHard, false, first().value_or(-1), {}};
-    case Kind::kSoftEntry:
-    case Kind::kSoftExit: {
-      const int32_t vector = first().value_or(-1);
-      return Interrupt{InterruptKind::kSoft, reader.kind == Kind::kSoftEntry, vector, soft_interrupt_name(vector)};
-    }
-    case Kind::kVectorEntry:
-    case Kind::kVectorExit:
-      return Interrupt{InterruptKind::kVector, reader.kind == Kind::kVectorEntry, first().value_or(-1), reader.name};
+      return read_wakeup(reader, sample.raw);
+    case Kind::kMigrate:
+    case Kind::kRuntime:
+    case Kind::kFork:
+    case Kind::kExit:
+      return read_task(reader, sample.raw);
+    default:
+      return read_interrupt(reader, sample.raw);
   }
-  return {};
 }
 
 void for_each_sched_event(const Recording& recording, const SchedEvents& events,

@@ -129,7 +129,10 @@ class SchedEvents {
   void learn_states(const TracepointFields& described, uint64_t id);
   SchedState state_of(uint64_t raw) const;
   SchedEvent read_switch(const Reader& reader, base::Bytes raw) const;
-  SchedEvent read_wakeup(const Reader& reader, base::Bytes raw) const;
+  static SchedEvent read_wakeup(const Reader& reader, base::Bytes raw);
+  // Of a migration, run time, fork or exit.
+  static SchedEvent read_task(const Reader& reader, base::Bytes raw);
+  static SchedEvent read_interrupt(const Reader& reader, base::Bytes raw);
 
   std::vector<Reader> readers_;  // by event of the recording
   std::array<bool, 15> recorded_{};

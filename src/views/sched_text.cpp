@@ -107,7 +107,7 @@ uint64_t sum(const std::vector<SchedThread>& threads, uint64_t SchedThread::*val
 std::string notes(const SchedLatency& latency) {
   std::string text = waiting_notes(latency);
   if (!latency.wakeups_recorded) {
-    text += "wake-ups were not recorded: delays are those of threads that lost their CPU alone\n";
+    text += "no sched_wakeup was recorded: delays are those of threads that lost their CPU alone\n";
   }
   text += lost_note(latency.lost);
   if (const uint64_t unknown = sum(latency.threads, &SchedThread::unknown_delays)) {
