@@ -92,7 +92,12 @@ base::Error no_switches(const Recording& recording) {
                                  [](const RecordedEvent& event) { return event.name == "sched:sched_switch"; });
   const std::string recorded = names_of(recording);
   std::string why;
-  if (named) {
+  const bool tracepoints = std::any_of(events.begin(), events.end(), [](const RecordedEvent& event) {
+    return event.layout.type == PERF_TYPE_TRACEPOINT;
+  });
+  if (tracepoints && !named && recording.tracing_data.empty()) {
+    why = "its tracepoints are not described; the file may be cut";
+  } else if (named) {
     why = "what its sched:sched_switch samples say was not recorded, or not described";
   } else if (!recorded.empty()) {
     why = "sched:sched_switch is needed, and it has " + recorded;

@@ -111,7 +111,7 @@ std::string notes(const SchedLatency& latency) {
   }
   text += lost_note(latency.lost);
   if (const uint64_t unknown = sum(latency.threads, &SchedThread::unknown_delays)) {
-    text += fmt::format("not counted: {} during which records were lost\n", base::counted(unknown, "delay"));
+    text += fmt::format("not counted: {} during which records are missing\n", base::counted(unknown, "delay"));
   }
   if (latency.unknown_runs > 0) {
     text +=
