@@ -41,7 +41,7 @@ constexpr std::string_view kSoftInterrupts[] = {"HI",       "TIMER",   "NET_TX",
 constexpr std::pair<uint64_t, char> kUsualStates[] = {{0x01, 'S'}, {0x02, 'D'}, {0x04, 'T'}, {0x08, 't'},
                                                       {0x10, 'X'}, {0x20, 'Z'}, {0x40, 'P'}, {0x80, 'I'}};
 
-using MaybePlace = std::optional<TracepointFields::Place>;
+using MaybePlace = std::optional<TracepointPlaces::Place>;
 
 std::optional<int64_t> number(const MaybePlace& place, base::Bytes raw) {
   return place ? place->number(raw) : std::nullopt;
@@ -109,7 +109,7 @@ base::Error no_switches(const Recording& recording) {
 }  // namespace
 
 base::Result<SchedEvents> SchedEvents::of(const Recording& recording) {
-  const auto described = TracepointFields::parse(recording.tracing_data);
+  const auto described = TracepointPlaces::parse(recording.tracing_data);
   if (!described) return described.error();
   SchedEvents events;
   for (const RecordedEvent& event : recording.events) {
@@ -120,7 +120,7 @@ base::Result<SchedEvents> SchedEvents::of(const Recording& recording) {
   return events;
 }
 
-void SchedEvents::add(const TracepointFields& described, uint64_t id) {
+void SchedEvents::add(const TracepointPlaces& described, uint64_t id) {
   Reader& reader = readers_.emplace_back();
   const std::string_view name = described.name(id);
   if (const auto vector = vector_of(name)) {
@@ -143,7 +143,7 @@ void SchedEvents::add(const TracepointFields& described, uint64_t id) {
   recorded_[static_cast<size_t>(reader.kind)] = true;
 }
 
-void SchedEvents::learn_states(const TracepointFields& described, uint64_t id) {
+void SchedEvents::learn_states(const TracepointPlaces& described, uint64_t id) {
   states_.clear();
   for (const auto& [value, letter] : described.printed_flags(id)) {
     if (value != 0 && letter.size() == 1) states_.emplace_back(value, letter[0]);

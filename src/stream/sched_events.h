@@ -12,7 +12,7 @@
 #include "base/result.h"
 #include "stream/event.h"
 #include "stream/recording.h"
-#include "stream/tracepoint_fields.h"
+#include "stream/tracepoint_places.h"
 
 namespace tephra::stream {
 
@@ -117,7 +117,7 @@ class SchedEvents {
   bool has(Kind kind) const { return recorded_[static_cast<size_t>(kind)]; }
 
  private:
-  using Place = std::optional<TracepointFields::Place>;
+  using Place = std::optional<TracepointPlaces::Place>;
   // What was found of one event of the recording. Which place is which field depends on the kind.
   struct Reader {
     Kind kind = Kind::kOther;
@@ -125,8 +125,8 @@ class SchedEvents {
     std::string name;  // of what interrupts
   };
 
-  void add(const TracepointFields& described, uint64_t id);
-  void learn_states(const TracepointFields& described, uint64_t id);
+  void add(const TracepointPlaces& described, uint64_t id);
+  void learn_states(const TracepointPlaces& described, uint64_t id);
   SchedState state_of(uint64_t raw) const;
   SchedEvent read_switch(const Reader& reader, base::Bytes raw) const;
   static SchedEvent read_wakeup(const Reader& reader, base::Bytes raw);

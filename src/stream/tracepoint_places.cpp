@@ -1,4 +1,4 @@
-#include "stream/tracepoint_fields.h"
+#include "stream/tracepoint_places.h"
 
 #include <bit>
 #include <charconv>
@@ -71,9 +71,9 @@ std::string_view declared_name(std::string_view declaration) {
 }
 
 // "field:int common_pid;\toffset:4;\tsize:4;\tsigned:1;", from behind "field:".
-std::optional<std::pair<std::string, TracepointFields::Place>> parse_field(std::string_view line) {
+std::optional<std::pair<std::string, TracepointPlaces::Place>> parse_field(std::string_view line) {
   const std::string_view declaration = trimmed(take_until(line, ';'));
-  TracepointFields::Place place;
+  TracepointPlaces::Place place;
   place.relative = declaration.substr(0, 9) == "__rel_loc";
   place.dynamic = place.relative || declaration.substr(0, 10) == "__data_loc";
   bool has_offset = false;
@@ -99,8 +99,8 @@ std::optional<std::pair<std::string, TracepointFields::Place>> parse_field(std::
 
 }  // namespace
 
-base::Result<TracepointFields> TracepointFields::parse(base::Bytes tracing_data) {
-  TracepointFields fields;
+base::Result<TracepointPlaces> TracepointPlaces::parse(base::Bytes tracing_data) {
+  TracepointPlaces fields;
   if (tracing_data.empty()) return fields;
   base::ByteReader reader(tracing_data);
   if (base::as_text(reader.bytes(kMagic.size())) != kMagic) {
@@ -125,7 +125,7 @@ base::Result<TracepointFields> TracepointFields::parse(base::Bytes tracing_data)
   return fields;
 }
 
-void TracepointFields::add(std::string_view description, std::string_view system) {
+void TracepointPlaces::add(std::string_view description, std::string_view system) {
   if (system.size() > kLongestGroup) return;
   Event event;
   std::optional<uint64_t> id;
@@ -144,7 +144,7 @@ void TracepointFields::add(std::string_view description, std::string_view system
   if (id && !event.name.empty()) events_.insert_or_assign(*id, std::move(event));
 }
 
-std::optional<TracepointFields::Place> TracepointFields::place(uint64_t id, std::string_view field) const {
+std::optional<TracepointPlaces::Place> TracepointPlaces::place(uint64_t id, std::string_view field) const {
   const auto event = events_.find(id);
   if (event == events_.end()) return {};
   for (const auto& [name, place] : event->second.fields) {
@@ -153,13 +153,13 @@ std::optional<TracepointFields::Place> TracepointFields::place(uint64_t id, std:
   return {};
 }
 
-std::string_view TracepointFields::name(uint64_t id) const {
+std::string_view TracepointPlaces::name(uint64_t id) const {
   const auto event = events_.find(id);
   return event == events_.end() ? std::string_view() : event->second.name;
 }
 
 // __print_flags(REC->prev_state & 0xff, "|", { 0x00000001, "S" }, { 0x00000002, "D" } …)
-TracepointFields::Flags TracepointFields::printed_flags(uint64_t id) const {
+TracepointPlaces::Flags TracepointPlaces::printed_flags(uint64_t id) const {
   Flags flags;
   const auto event = events_.find(id);
   if (event == events_.end()) return flags;
@@ -182,7 +182,7 @@ TracepointFields::Flags TracepointFields::printed_flags(uint64_t id) const {
   return flags;
 }
 
-std::optional<int64_t> TracepointFields::Place::number(base::Bytes raw) const {
+std::optional<int64_t> TracepointPlaces::Place::number(base::Bytes raw) const {
   if (dynamic || !within(offset, size, raw)) return {};
   const std::byte* at = raw.data() + offset;
   switch (size) {
@@ -199,7 +199,7 @@ std::optional<int64_t> TracepointFields::Place::number(base::Bytes raw) const {
   }
 }
 
-std::string_view TracepointFields::Place::text(base::Bytes raw) const {
+std::string_view TracepointPlaces::Place::text(base::Bytes raw) const {
   uint64_t begin = offset;
   uint64_t length = size;
   if (dynamic) {

@@ -16,11 +16,11 @@ namespace tephra::stream {
 
 // Where the fields of tracepoints stand in their raw bytes, by the descriptions that the recording carries. It reads
 // their plain lines alone, and not how events are printed, which is a language of its own: so it takes any bytes.
-class TracepointFields {
+class TracepointPlaces {
  public:
   // Reads perf's tracing data (Recording::tracing_data). Empty data is no error: no event is known then. Data that ends
   // early keeps what came before the end; what makes no sense in a description is left out.
-  static base::Result<TracepointFields> parse(base::Bytes tracing_data);
+  static base::Result<TracepointPlaces> parse(base::Bytes tracing_data);
 
   struct Place {
     uint32_t offset = 0;

@@ -1,4 +1,4 @@
-#include "stream/tracepoint_fields.h"
+#include "stream/tracepoint_places.h"
 
 #include <gtest/gtest.h>
 
@@ -31,9 +31,9 @@ constexpr std::string_view kDescription =
     "\tfield:broken;\toffset:x;\tsize:8;\n"
     "\nprint fmt: \"%s\", REC->number ? __print_flags(REC->number, \"|\", { 0x01, \"S\" }, { 2, \"D\" }) : \"R\"\n";
 
-TEST(TracepointFields, FindsFieldsByTheirNames) {
+TEST(TracepointPlaces, FindsFieldsByTheirNames) {
   const std::string data = tracing_data(kDescription);
-  const auto fields = TracepointFields::parse(base::as_bytes(data));
+  const auto fields = TracepointPlaces::parse(base::as_bytes(data));
   ASSERT_TRUE(fields.ok());
   EXPECT_EQ(fields->name(42), "g:thing");
   EXPECT_EQ(fields->name(43), "");
@@ -62,22 +62,22 @@ TEST(TracepointFields, FindsFieldsByTheirNames) {
   EXPECT_EQ(fields->place(42, "path")->text(bytes.first(38)), "");
 }
 
-TEST(TracepointFields, KnowsTheFlagsAnEventPrints) {
+TEST(TracepointPlaces, KnowsTheFlagsAnEventPrints) {
   const std::string data = tracing_data(kDescription);
-  const auto fields = TracepointFields::parse(base::as_bytes(data));
+  const auto fields = TracepointPlaces::parse(base::as_bytes(data));
   ASSERT_TRUE(fields.ok());
-  EXPECT_EQ(fields->printed_flags(42), (TracepointFields::Flags{{1, "S"}, {2, "D"}}));
+  EXPECT_EQ(fields->printed_flags(42), (TracepointPlaces::Flags{{1, "S"}, {2, "D"}}));
   EXPECT_TRUE(fields->printed_flags(7).empty());
 }
 
-TEST(TracepointFields, KeepsWhatCameBeforeACut) {
+TEST(TracepointPlaces, KeepsWhatCameBeforeACut) {
   TestSched test;
   const std::string whole = test.tracing_data();
   for (size_t size = 0; size <= whole.size(); ++size) {
-    const auto fields = TracepointFields::parse(base::as_bytes(whole).first(size));
+    const auto fields = TracepointPlaces::parse(base::as_bytes(whole).first(size));
     EXPECT_EQ(fields.ok(), size == 0 || size >= 10) << size;
   }
-  EXPECT_FALSE(TracepointFields::parse(base::as_bytes("no tracing data at all")).ok());
+  EXPECT_FALSE(TracepointPlaces::parse(base::as_bytes("no tracing data at all")).ok());
 }
 
 }  // namespace
