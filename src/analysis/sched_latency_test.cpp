@@ -216,6 +216,16 @@ TEST(SchedTimeline, TellsEachRunWhenItEnds) {
   EXPECT_EQ(entries[3].run, 40u);
 }
 
+TEST(SchedTimeline, EachCpuHasItsOwnIdleTask) {
+  TestSched test;
+  test.switched(100, 0, 0, TestSched::kRunnable, 5).switched(110, 1, 0, TestSched::kRunnable, 6);
+  test.switched(150, 0, 5, TestSched::kSleeping, 0).switched(180, 0, 0, TestSched::kRunnable, 5);
+  const auto entries = timeline_of(test);
+  ASSERT_EQ(entries.size(), 4u);
+  EXPECT_EQ(entries[3].wait, 50u);
+  EXPECT_EQ(entries[3].run, 30u);
+}
+
 TEST(SchedTimeline, CutsRunsAtTheWindow) {
   TestSched test = one_wait();
   const auto entries = timeline_of(test, {.choice = {}, .cpus = {}, .begin = 210, .end = 280});

@@ -41,6 +41,7 @@ class TimelineReader {
     uint64_t last_switch = 0;
     int32_t runs = -1;  // who came then
     uint64_t idle = 0;
+    Task idle_task;  // each CPU has its own
   };
 
   template <class Other>
@@ -73,7 +74,7 @@ void TimelineReader::take_one(const Origin& origin, const SchedSwitch& what) {
   names_.note(what.previous);
   names_.note(what.next);
   Cpu& cpu = cpus_[origin.cpu];
-  Task& task = tasks_[what.previous.tid];
+  Task& task = what.previous.tid == 0 ? cpu.idle_task : tasks_[what.previous.tid];
   // A run that began before the window is told from its begin on.
   const uint64_t in = cpu.last_switch != 0 && cpu.last_switch < options_.begin ? options_.begin : cpu.last_switch;
   const bool shown = origin.time >= options_.begin && in <= options_.end;
@@ -117,9 +118,8 @@ void TimelineReader::measure(const Task& task, int32_t cpu, uint64_t in, uint64_
   if (in == 0 || in > out) return;
   entry.run_known = !lost_.touch(cpu, in, out);
   if (entry.run_known) entry.run = out - in;
-  // The idle task is many, one for each CPU, and nobody waits for it.
-  if (entry.task.tid == 0 || task.last_left == 0 || task.last_left > in) {
-    if (task.last_left == 0 && task.ready != 0 && task.ready <= in && entry.task.tid != 0) {
+  if (task.last_left == 0 || task.last_left > in) {
+    if (task.last_left == 0 && task.ready != 0 && task.ready <= in) {
       entry.wait_known = !lost_.touch(task.ready, in);
       if (entry.wait_known) entry.delay = in - task.ready;
     }
