@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 
+#include "analysis/wait_frames.h"
 #include "base/names.h"
 
 namespace tephra::analysis {
@@ -67,6 +68,7 @@ FrameKind frame_kind(const model::Profile& profile, model::FrameId frame) {
     for (const Mark& mark : kMarks) {
       if (name.ends_with(mark.text) && mark.kind != FrameKind::kNative) return mark.kind;
     }
+    if (is_wait_frame(name)) return FrameKind::kWaiting;
     if (is_interpreted(name)) return FrameKind::kInterpreted;
     return name.starts_with("[unknown]") ? FrameKind::kUnnamed : FrameKind::kNative;
   }

@@ -15,6 +15,7 @@
 #include "model/entry_names.h"
 #include "model/event_weight.h"
 #include "model/merge.h"
+#include "model/reading_notes.h"
 
 namespace tephra::analysis {
 namespace {
@@ -561,6 +562,20 @@ std::string_view grade_name(Grade grade) {
   return grade == Grade::kGood ? "good" : grade == Grade::kFair ? "fair" : "poor";
 }
 
+namespace {
+
+// Those that are about what the profile holds.
+std::vector<std::string> notes_of(const Profile& profile) {
+  std::vector<std::string> notes;
+  for (const model::ReadingNote& note : model::reading_notes(profile.facts)) {
+    const auto is_of_it = [&](model::EventId id) { return profile.text(profile.events[id].name) == note.event; };
+    if (note.event.empty() || std::ranges::any_of(profile.samples.event, is_of_it)) notes.push_back(note.text);
+  }
+  return notes;
+}
+
+}  // namespace
+
 Verdict judge(const Profile& profile) {
   Verdict verdict;
   verdict.engine = profile.facts.engine;
@@ -582,6 +597,7 @@ Verdict judge(const Profile& profile) {
   verdict.frames_named = share(findings.named, findings.frames);
   // Of a part of a profile that was converted only about how many is known.
   verdict.names_unproven = std::min(1.0, share(profile.quality[Reason::file_unproven], findings.frames));
+  verdict.notes = notes_of(profile);
   collect_reasons(profile, verdict, findings);
   verdict.grade = grade(profile, verdict, findings);
   if (const auto told = verdict_of_origin(profile)) verdict.grade = std::max(verdict.grade, told->grade);
@@ -620,6 +636,7 @@ std::string one_line(const Verdict& verdict) {
     text += fmt::format(", {} records unreadable", base::with_separators(damaged));
   }
   if (count_of(verdict, Reason::file_truncated) > 0) text += ", recording cut off";
+  for (const std::string& note : verdict.notes) text += ", " + note;
   // Of what was counted in full, or estimated already, that says nothing.
   if (verdict.samples > 0 && verdict.samples < kFewSamples && verdict.counted == kSamples) {
     text += fmt::format(", so few that shares are uncertain by up to {:.0f} points",

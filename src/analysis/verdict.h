@@ -49,6 +49,7 @@ struct Verdict {
     std::string fix;
   };
   std::vector<Advice> advice;
+  std::vector<std::string> notes;  // how samples were read, where that is not as their records say
 };
 
 // Judges a symbolized profile.

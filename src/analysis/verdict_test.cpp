@@ -5,10 +5,12 @@
 #include <cmath>
 
 #include "abi/walk_end.h"
+#include "analysis/profile_for_tests.h"
 #include "analysis/told_verdict.h"
 #include "analysis/verdict_limits.h"
 #include "model/merge.h"
 #include "model/profile_assembler.h"
+#include "model/reading_notes.h"
 
 namespace tephra::analysis {
 namespace {
@@ -546,6 +548,16 @@ TEST(Verdict, AdvisesTheClockOfJitdumps) {
     EXPECT_EQ(advises(verdict, "node --perf-prof"), same_clock);
     EXPECT_TRUE(advises(verdict, "Record with tephra"));
   }
+}
+
+TEST(VerdictTest, TellsHowSamplesWereRead) {
+  model::Profile profile = TestProfile("offcpu-time").add("main", 1, 1).finish();
+  model::add_reading_note("offcpu-time", "3 waits not over at the end", profile.facts);
+  model::add_reading_note("kmem:kmalloc", "of another event", profile.facts);
+  model::add_reading_note("", "4 samples left out", profile.facts);
+  const Verdict verdict = judge(profile);
+  EXPECT_EQ(verdict.notes, (std::vector<std::string>{"3 waits not over at the end", "4 samples left out"}));
+  EXPECT_NE(one_line(verdict).find(", 3 waits not over at the end, 4 samples left out"), std::string::npos);
 }
 
 }  // namespace

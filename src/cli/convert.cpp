@@ -79,6 +79,7 @@ struct ConvertArguments {
 void declare(CLI::App& parser, ConvertArguments& arguments) {
   arguments.input.declare(parser);
   arguments.input.declare_stacks(parser);
+  arguments.input.declare_waits(parser, {"none", "frame"});
   parser.remove_option(parser.get_option("--input"));
   parser
       .add_option("-i,--input,inputs", arguments.paths,
@@ -171,6 +172,9 @@ base::Result<int> convert(std::span<const std::string> words) {
   TEPHRA_CHECK_OK(refuse_terminal(*format, arguments.output));
   arguments.input.build.keep_every_sample = format->single_samples;
   TEPHRA_TRY(model::Profile profile, read_inputs(arguments));
+  Input with_waits{std::move(profile), {}, {}, {}};
+  show_waits(arguments.input, with_waits);
+  profile = std::move(with_waits.profile);
   if (format->one_event) {
     TEPHRA_TRY(profile, of_one_event(std::move(profile), arguments.input));
   }

@@ -72,13 +72,6 @@ void declare_meaning(CLI::App& parser, DiffArguments& arguments) {
           "what makes sides comparable: share (default) of all samples; time: as recorded, a run each; second:\n"
           "for each second recorded; work=N,M: for each unit of work, N before and M after, or one number a file")
       ->type_name("share|time|second|work=N,M");
-  parser
-      .add_option(
-          "--weight", arguments.weight,
-          "what a sample weighs: value (its period: time, events, bytes; default where all profiles have it) or\n"
-          "samples (1)")
-      ->check(CLI::IsMember({"samples", "value"}).description(""))
-      ->type_name("NAME");
   parser.add_option("--base", arguments.base, "what stacks stand on: comm (default), none")
       ->check(CLI::IsMember({"comm", "none"}).description(""))
       ->type_name("NAME");
@@ -126,6 +119,8 @@ void declare_flame(CLI::App& parser, DiffArguments& arguments) {
 }
 
 void declare(CLI::App& parser, DiffArguments& arguments) {
+  arguments.input.weight_words =
+      ";\nor value (its period: time, events, bytes; default where all profiles have it) or samples (1)";
   arguments.input.declare(parser);
   arguments.input.declare_stacks(parser);
   parser.remove_option(parser.get_option("--input"));
@@ -296,6 +291,8 @@ base::Status apply(DiffArguments& arguments) {
   arguments.flame.picture.full_names = arguments.input.symbols.full_names;
   if (arguments.as_folded && arguments.limit) return base::usage_error("--fail-if and --folded do not go together");
   arguments.diff.tree.threads = arguments.base == "comm";
+  arguments.weight =
+      arguments.input.weight.empty() || arguments.input.weight == "samples" ? arguments.input.weight : "value";
   arguments.diff.weight_is_chosen = !arguments.weight.empty();
   arguments.diff.tree.weight =
       arguments.weight == "samples" ? analysis::DiffWeight::kSamples : analysis::DiffWeight::kValue;

@@ -15,6 +15,7 @@
 #include "cli/input.h"
 #include "cli/output_path.h"
 #include "cli/report_page.h"
+#include "cli/wait_colors.h"
 #include "formats/folded.h"
 #include "formats/format.h"
 #include "kernel/near_match.h"
@@ -61,8 +62,10 @@ Drawn draw_tree(Drawing& drawing, Input loaded, bool in_order) {
   options.least = views::narrowest_weight(
       drawing.looks,
       std::max(analysis::weight_of(model::totals(loaded.profile), options.least_of), drawing.looks.total));
-  const auto tree =
-      in_order ? analysis::ordered_call_tree(loaded.profile, options) : analysis::call_tree(loaded.profile, options);
+  const bool by_wait = drawing.input.waits == "color" && drawing.words.colors == "kind" && !in_order;
+  const auto tree = in_order  ? analysis::ordered_call_tree(loaded.profile, options)
+                    : by_wait ? tree_with_wait_colors(loaded.profile, options, drawing.looks)
+                              : analysis::call_tree(loaded.profile, options);
   return {views::flame_svg(loaded.profile, tree, loaded.verdict, drawing.looks), loaded.verdict};
 }
 
@@ -178,12 +181,17 @@ base::Result<int> flame(std::span<const std::string> arguments) {
   InputOptions input;
   FlameWords words;
   auto parser = make_parser("flame", kSummary, kExamples);
+  input.weight_words =
+      ";\nor what width means: samples, or value (time, bytes, events); default: samples, and values where an\n"
+      "event is about them";
   input.declare(*parser);
   input.declare_program(*parser);
   input.declare_stacks(*parser);
+  input.declare_waits(*parser, {"color", "frame", "none"});
   words.declare(*parser);
   TEPHRA_TRY(const bool go_on, parse(*parser, arguments));
   if (!go_on) return kExitDone;
+  if (input.weight == "samples" || input.weight == "value") words.weight = input.weight;
   TEPHRA_TRY(const FlameShape shape, words.shape());
   TEPHRA_TRY(views::FlameSvgOptions looks, words.looks(shape));
   looks.full_names = input.symbols.full_names;

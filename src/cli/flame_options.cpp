@@ -48,12 +48,6 @@ void FlameWords::declare_shapes(CLI::App& parser) {
   parser.add_option("--base", base, "what stacks stand on: comm (default), pid (comm-pid), tid, none")
       ->check(CLI::IsMember({"comm", "pid", "tid", "none"}).description(""))
       ->type_name("NAME");
-  parser
-      .add_option("--weight", weight,
-                  "what width means: samples, or value (time, bytes, events); default: samples, and values where an\n"
-                  "imported event does not count samples")
-      ->check(CLI::IsMember({"samples", "value"}).description(""))
-      ->type_name("NAME");
 }
 
 void FlameWords::declare_looks(CLI::App& parser) {

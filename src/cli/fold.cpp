@@ -35,6 +35,7 @@ void declare(CLI::App& parser, FoldArguments& arguments) {
   arguments.input.declare(parser);
   arguments.input.declare_program(parser);
   arguments.input.declare_stacks(parser);
+  arguments.input.declare_waits(parser, {"none", "frame"});
   parser.remove_option(parser.get_option("--pid"));
   parser.remove_option(parser.get_option("--tid"));
   // What is folded is data for other tools, which know the idle task themselves.

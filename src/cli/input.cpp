@@ -10,6 +10,8 @@
 #include <optional>
 #include <utility>
 
+#include "analysis/wait_frames.h"
+#include "analysis/wakers.h"
 #include "base/file.h"
 #include "cli/command.h"
 #include "cli/redaction_key.h"
@@ -20,7 +22,9 @@
 #include "formats/input_file.h"
 #include "formats/jit_files.h"
 #include "model/counted_event.h"
+#include "model/reading_notes.h"
 #include "model/shown_event.h"
+#include "stream/wait_states.h"
 #include "symbols/file_finder.h"
 #include "symbols/linked_addresses.h"
 #include "symbols/program_file.h"
@@ -130,7 +134,11 @@ base::Error no_samples(const InputOptions& options, const model::Profile& profil
                         !options.time.empty();
   if (filtered) return base::failed("no samples in", options.path, "the filters leave none");
   if (!options.event.empty()) {
-    return base::failed("no samples in", options.path, fmt::format("its event '{}' has none", options.event));
+    std::string why = fmt::format("its event '{}' has none", options.event);
+    for (const model::ReadingNote& note : model::reading_notes(profile.facts)) {
+      if (note.event == options.event) why += ": " + note.text;
+    }
+    return base::failed("no samples in", options.path, why);
   }
   return base::failed("no samples in", options.path, "the recording holds none",
                       "Record for longer, or while the program is busy.");
@@ -169,6 +177,10 @@ void InputOptions::declare(CLI::App& parser) {
       ->type_name("CPU[,CPU]");
   parser.add_option("--time", time, "only this time, in seconds of the recording's clock")->type_name("BEGIN,END");
   parser.add_option("--event-filter", event, "the event to show (default: the first)")->type_name("EVENT");
+  parser
+      .add_option("--weight", weight,
+                  "tracepoints: what samples weigh, by a field that they have, such as bytes_req" + weight_words)
+      ->type_name(weight_words.empty() ? "FIELD" : "FIELD|samples|value");
   parser.add_flag_callback(
       "--idle", [this] { keep_idle = true; }, "keep samples of the idle task");
   parser.add_flag_callback(
@@ -185,6 +197,18 @@ void InputOptions::declare(CLI::App& parser) {
   parser.add_flag("--strict", strict, "exit with status 3 unless the verdict is good");
   parser.add_flag("-q,--quiet", quiet, "do not print the verdict");
   parser.add_flag("-v,--verbose", verbose, "print the verdict in full");
+}
+
+void InputOptions::declare_waits(CLI::App& parser, std::vector<std::string> ways) {
+  waits = ways[0];
+  std::string help = "off-CPU time: what is waited for (lock, disk, network, …)";
+  for (const std::string& way : ways) {
+    if (way == "color") help += "; color: as the colour of frames";
+    if (way == "frame") help += "; frame: as a frame under the thread";
+  }
+  parser.add_option("--waits", waits, help + fmt::format(" (default: {})", waits))
+      ->check(CLI::IsMember(ways).description(""))
+      ->type_name(fmt::format("{}", fmt::join(ways, "|")));
 }
 
 void InputOptions::declare_program(CLI::App& parser) {
@@ -222,14 +246,33 @@ void tell_when_recorded(const InputOptions& options) {
   options.symbols.finder->recorded_until(file.st_mtim.tv_sec * kNanoseconds + file.st_mtim.tv_nsec);
 }
 
+namespace {
+
+// Who ended waits is told by samples of another event.
+std::vector<std::string> events_to_read(const std::string& shown) {
+  if (shown != stream::kWaitEvent) return {shown};
+  return {shown, std::string(stream::kWakersEvent)};
+}
+
+base::Result<std::string> weight_field(const InputOptions& options) {
+  if (options.weight != "samples" && options.weight != "value") return options.weight;
+  if (options.weight_words.empty()) {
+    return base::usage_error("--weight takes a field of a tracepoint here, not", options.weight);
+  }
+  return std::string();
+}
+
+}  // namespace
+
 base::Result<stream::BuildOptions> build_options(const InputOptions& options) {
   tell_when_recorded(options);
   stream::BuildOptions build = options.build;
+  TEPHRA_TRY(build.reading.weight, weight_field(options));
   TEPHRA_CHECK_OK(apply_time(options.time, build.filter));
   build.filter.keep_idle = options.keep_idle;
   build.filter.keep_own = options.keep_own;
   build.stitch_branches = options.stitch_lbr;
-  if (!options.event.empty()) build.filter.events = {options.event};
+  if (!options.event.empty()) build.filter.events = events_to_read(options.event);
   build.find_jit = [](const stream::Recording& recording, const std::vector<stream::JitTrace>& traces) {
     return formats::find_jit_files(recording, traces);
   };
@@ -287,10 +330,12 @@ base::Result<Input> load(const InputOptions& options, const formats::InputFile& 
     const std::string name = name_of_shown_event(profile);
     if (!options.quiet) {
       const std::string shown = redaction ? redaction->event(name) : views::printable(name);
-      fmt::print(stderr, "tephra: showing {}; --event-filter selects another\n",
-                 shown.empty() ? "an unnamed event" : "event " + shown);
+      const bool hides_waits = name != stream::kWaitEvent && has_event(profile, std::string(stream::kWaitEvent));
+      fmt::print(stderr, "tephra: showing {}; --event-filter selects another{}\n",
+                 shown.empty() ? "an unnamed event" : "event " + shown,
+                 hides_waits ? fmt::format(", such as {}, the time that threads waited", stream::kWaitEvent) : "");
     }
-    build.filter.events = {name};
+    build.filter.events = events_to_read(name);
     // Recordings are read again: what is left out was not decoded.
     if (profile.facts.engine == model::kEngineImported) {
       TEPHRA_TRY(profile, formats::filtered(std::move(profile), build.filter));
@@ -327,12 +372,26 @@ base::Result<Input> load(const InputOptions& options) {
   return load(options, content);
 }
 
+void show_waits(const InputOptions& options, Input& input) {
+  const auto change = [&](auto function) {
+    if (input.named) input.named = function(std::move(*input.named));
+    input.profile = function(std::move(input.profile));
+  };
+  change(analysis::with_lost_stacks);
+  change(analysis::join_wakers);
+  if (options.waits != "frame") return;
+  const auto kinds = analysis::wait_kinds(input.named ? *input.named : input.profile);
+  change([&](model::Profile profile) { return analysis::with_wait_frames(std::move(profile), kinds); });
+}
+
 namespace {
 
 base::Result<Input> load_judged(const InputOptions& options, const formats::InputFile& content, bool pick_event) {
   TEPHRA_CHECK_OK(options.stacks.edit());  // a wrong expression is told before a long read
   TEPHRA_TRY(Input input, load(options, content, pick_event));
-  input.verdict = analysis::judge(input.profile);
+  input.verdict =
+      analysis::judge(analysis::has_wakers(input.profile) ? analysis::without_wakers(input.profile) : input.profile);
+  show_waits(options, input);
   const model::RecordingFacts& facts = input.profile.facts;
   if (options.stacks.given() || !facts.drop_frames.empty()) TEPHRA_CHECK_OK(edit_stacks(options, input));
   return input;

@@ -26,21 +26,26 @@ struct InputOptions {
   stream::BuildOptions build;
   StackOptions stacks;
   symbols::Options symbols;
-  std::string event;        // --event-filter; empty: the first event that has samples
-  std::string time;         // --time BEGIN,END in seconds, each may be empty
-  bool keep_idle = false;   // samples of the idle task, which are else counted and left out
-  bool keep_own = false;    // samples of the recorder itself, likewise
-  bool stitch_lbr = false;  // lengthen branch records by those of the sample before
+  std::string event;         // --event-filter; empty: the first event that has samples
+  std::string weight;        // --weight; empty: as recorded
+  std::string weight_words;  // what the help says of the words samples and value, for commands that take them
+  std::string time;          // --time BEGIN,END in seconds, each may be empty
+  std::string waits;         // --waits: how the kind of a wait is shown, "frame", "color", else not
+  bool keep_idle = false;    // samples of the idle task, which are else counted and left out
+  bool keep_own = false;     // samples of the recorder itself, likewise
+  bool stitch_lbr = false;   // lengthen branch records by those of the sample before
   bool strict = false;
   bool quiet = false;
   bool verbose = false;
   std::string redact;  // --redact: the file with the key, "true" for a key that nobody knows; empty: names stay
 
   // Declares -i/FILE, --no-inline, --no-demangle, --full-names, --pid, --tid, --comm, --cpu, --time, --event-filter,
-  // --idle, --own, --stitch-lbr, --redact, --strict, -q, -v.
+  // --weight, --idle, --own, --stitch-lbr, --redact, --strict, -q, -v.
   void declare(CLI::App& parser);
   // Also --focus and the other options about stacks, for commands that show whole profiles.
   void declare_stacks(CLI::App& parser) { stacks.declare(parser); }
+  // Also --waits, with what of color, frame and none the command does; the first is the default.
+  void declare_waits(CLI::App& parser, std::vector<std::string> ways);
   // Also PROGRAM PROFILE in the place of FILE.
   void declare_program(CLI::App& parser);
 
@@ -66,6 +71,10 @@ struct Input {
   std::optional<model::Profile> named;  // with the names that --redact replaced, for filters; never to be shown
   std::string selection;                // what of the samples --focus and the like left, for the reader; empty: all
 };
+
+// Puts into the stacks of waits what else is known of them: who ended them, that there was no room for the stack, and,
+// where --waits asks for it, what is waited for.
+void show_waits(const InputOptions& options, Input& input);
 
 // What unwinds copies of stacks while a recording is read: finds files, keeps their call-frame tables.
 class StackUnwinding {

@@ -21,10 +21,12 @@
 #include "cli/report_page.h"
 #include "cli/source_options.h"
 #include "cli/target_options.h"
+#include "cli/wait_colors.h"
 #include "collect/profile_type.h"
 #include "collect/recorder.h"
 #include "formats/folded.h"
 #include "kernel/procfs.h"
+#include "model/event_weight.h"
 #include "views/flame_svg.h"
 #include "views/report_text.h"
 
@@ -48,7 +50,7 @@ constexpr size_t kTopFunctions = 10;
 constexpr OptionsWithValue kOptionsWithValue{
     "tpcdfouGCDe",
     "--type --pid --tid --command --duration --freq --period --output --uid --cgroup --container --cpu --delay --event "
-    "--call-graph --symfs --debug-root --debuginfod-timeout"};
+    "--weight --call-graph --symfs --debug-root --debuginfod-timeout"};
 
 struct Flags {
   std::string types = "cpu";
@@ -85,6 +87,10 @@ void declare(CLI::App& parser, Flags& flags) {
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
       ->allow_extra_args(false)
       ->type_name("EVENT");
+  parser
+      .add_option("--weight", flags.input.weight,
+                  "-e with a tracepoint: what its samples weigh, by a field that it has, such as bytes_req")
+      ->type_name("FIELD");
   parser.add_option("-f,--freq", flags.frequency, "samples a second (99), or max")->type_name("HZ");
   parser.add_option("--period", flags.period, "one sample every so many events instead")->type_name("N");
   parser.add_option("--call-graph", flags.call_graph, kCallGraphHelp)->type_name("MODE");
@@ -297,11 +303,13 @@ struct Drawn {
 // Folded stacks and the flame graph of one type.
 base::Status draw_type(const Drawn& drawn, const Flags& flags) {
   const model::Profile& profile = drawn.input.profile;
-  TEPHRA_CHECK_OK(base::write_file(drawn.stem + ".folded", formats::write_folded(profile, {})));
+  const bool by_value = model::weighs_by_value(profile);
+  TEPHRA_CHECK_OK(base::write_file(drawn.stem + ".folded", formats::write_folded(profile, {.by_value = by_value})));
   views::FlameSvgOptions picture;
   picture.title = drawn.type->title;
   picture.full_names = flags.input.symbols.full_names;
-  const auto tree = analysis::call_tree(profile);
+  picture.weight = by_value ? analysis::Weight::kValue : analysis::Weight::kSamples;
+  const auto tree = tree_with_wait_colors(profile, {}, picture);
   return base::write_file(drawn.stem + ".svg", views::flame_svg(profile, tree, drawn.input.verdict, picture));
 }
 

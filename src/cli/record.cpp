@@ -81,8 +81,7 @@ void print_details(const collect::RecordSummary& summary) {
   }
   if (summary.names_bytes > 0) {
     fmt::print(stderr, "tephra: stored the names of {} addresses in {}, which took {:.3f} s of CPU\n",
-               summary.named_addresses, base::bytes_text(summary.names_bytes),
-               summary.names_cpu_seconds);
+               summary.named_addresses, base::bytes_text(summary.names_bytes), summary.names_cpu_seconds);
   }
   if (summary.output.packed_bytes > 0 && summary.output.packed_bytes < summary.output.ring_bytes) {
     fmt::print(stderr, "tephra: {} became {}\n", base::bytes_text(summary.output.ring_bytes),

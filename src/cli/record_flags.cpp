@@ -245,7 +245,10 @@ void RecordFlags::declare(CLI::App& parser) {
   parser.option_defaults()->group("What each sample holds");
   parser.add_flag("-g", stacks, "stacks, by the best way that works here (--call-graph auto)");
   parser.add_option("--call-graph", call_graph, kCallGraphHelp)->type_name("MODE");
-  parser.add_option("--max-stack", max_stack, "frames of a stack at most (127, the kernel's limit; walked in the kernel: 512, at most 1024)")->type_name("N");
+  parser
+      .add_option("--max-stack", max_stack,
+                  "frames of a stack at most (127, the kernel's limit; walked in the kernel: 512, at most 1024)")
+      ->type_name("N");
   parser.add_flag("--user-callchains", user_stacks_only, "stacks of user code only");
   parser.add_flag("--kernel-callchains", kernel_stacks_only, "stacks of kernel code only");
   parser.add_flag("-b,--branch-any", any_branch, "the last branches taken, of any kind (needs a PMU)");

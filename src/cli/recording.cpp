@@ -150,8 +150,9 @@ base::Result<double> seconds_of(const std::string& text, const char* option) {
 
 std::function<void(const std::string&)> note_on_terminal() {
   const bool terminal = ::isatty(STDERR_FILENO) != 0;
-  return
-      [terminal](const std::string& text) { fmt::print(stderr, "{}tephra: {}\n", terminal ? "\r\x1b[K" : "", views::printable(text)); };
+  return [terminal](const std::string& text) {
+    fmt::print(stderr, "{}tephra: {}\n", terminal ? "\r\x1b[K" : "", views::printable(text));
+  };
 }
 
 collect::OnProgress progress_on_terminal(bool quiet) {

@@ -42,6 +42,7 @@ void declare(CLI::App& parser, ReportArguments& arguments) {
   arguments.input.declare(parser);
   arguments.input.declare_program(parser);
   arguments.input.declare_stacks(parser);
+  arguments.input.declare_waits(parser, {"none", "frame"});
   parser.add_option("-s,--sort", arguments.sort, "rows by comm, pid, tid, cpu, event, dso, symbol, srcline")
       ->type_name("KEY,…");
   parser.add_flag("--children,!--no-children", arguments.report.children,

@@ -169,6 +169,10 @@ base::Result<int> script(std::span<const std::string> words) {
   TEPHRA_TRY(const bool go_on, parse(*parser, words));
   if (!go_on) return kExitDone;
   arguments.script.call_chains = !arguments.hide_call_graph;
+  if (!arguments.input.weight.empty()) {
+    return base::usage_error("--weight changes what samples weigh, and here they are printed as recorded", "", "",
+                             "Leave it out: the field is in the text of each sample.");
+  }
   TEPHRA_TRY(const auto content, formats::InputFile::open(arguments.input.path));
   TEPHRA_TRY(const formats::Format* format, formats::recognise(content.bytes(), arguments.input.path));
   if (format->open == nullptr) return print_profile(arguments, content);

@@ -141,6 +141,9 @@ base::Result<model::Profile> read_profile(base::Bytes bytes, const std::string& 
                                           const stream::BuildOptions& options) {
   TEPHRA_TRY(const Format* format, recognise(bytes, name));
   if (format->read != nullptr) {
+    if (!options.reading.weight.empty()) {
+      return base::usage_error("--weight takes a field of a tracepoint, and only recordings have those", name);
+    }
     // Folded stacks have no times, but an order.
     const bool in_order = options.keep_every_sample && format == &kFolded;
     auto profile = in_order ? read_folded_in_order(bytes) : format->read(bytes);
@@ -158,7 +161,12 @@ base::Result<model::Profile> read_profile(base::Bytes bytes, const std::string& 
     recording.error().on = name;
     return std::move(recording).error();
   }
-  stream::add_readings(*recording, options.reading);
+  stream::ReadingOptions reading = options.reading;
+  reading.done_with = options.done_with;
+  if (auto added = stream::add_readings(*recording, reading); !added) {
+    added.error().on = name;
+    return std::move(added).error();
+  }
   auto profile = profile_of(*recording, options);
   if (!profile) profile.error().on = name;
   return profile;

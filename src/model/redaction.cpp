@@ -10,6 +10,7 @@
 
 #include "base/sha256.h"
 #include "model/public_events.h"
+#include "model/reading_notes.h"
 
 namespace tephra::model {
 namespace {
@@ -56,6 +57,9 @@ class Redactor {
     out_.facts.command_line.clear();
     out_.facts.names.reset();
     out_.facts.comments.clear();
+    for (const ReadingNote& note : reading_notes(in_.facts)) {
+      add_reading_note(note.event.empty() ? "" : redaction_.event(note.event), note.text, out_.facts);
+    }
     out_.facts.drop_frames.clear();
     out_.facts.keep_frames.clear();
     out_.facts.default_event = redaction_.event(in_.facts.default_event);

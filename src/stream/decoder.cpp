@@ -105,6 +105,7 @@ Decoder::Decoder(const Recording& recording)
     for (const uint64_t id : events_[index].ids) event_by_id_.emplace(id, index);
   }
   if (events_.empty()) return;
+  one_event_ = std::all_of(events_.begin() + 1, events_.end(), [](const RecordedEvent& e) { return e.added; });
   const EventLayout& first = events_.front().layout;
   has_build_ids_ =
       std::any_of(events_.begin(), events_.end(), [](const RecordedEvent& e) { return e.layout.build_ids; });
@@ -131,7 +132,7 @@ std::optional<uint32_t> Decoder::event_with_id(uint64_t id) const {
 }
 
 int Decoder::event_of_sample(const Record& record) const {
-  if (events_.size() == 1) return 0;
+  if (one_event_) return 0;
   if (events_.empty()) return -1;
   if (sample_id_offset_ == 0) return 0;
   if (record.bytes.size() < sample_id_offset_ + 8) return -1;

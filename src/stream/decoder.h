@@ -60,6 +60,7 @@ class Decoder {
   std::unordered_map<uint64_t, uint32_t, base::NumberHash> event_by_id_;
   bool interpreted_code_ = false;
   bool converted_ = false;
+  bool one_event_ = false;       // all samples are of the first
   size_t sample_id_offset_ = 0;  // where a sample's id is, 0 when samples have none
   bool has_trailer_ = false;
   bool trailer_has_identifier_ = false;

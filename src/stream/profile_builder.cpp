@@ -15,6 +15,7 @@
 #include "stream/sample_table.h"
 #include "stream/side_band.h"
 #include "stream/stack_resolver.h"
+#include "stream/wait_states.h"
 
 namespace tephra::stream {
 namespace {
@@ -48,6 +49,10 @@ class KeyMaker {
         options_(options),
         chains_(recording, history, so_far, options.unwinder, options.stitch_branches) {
     recorder_ = recorder_to_leave_out(recording, options.filter);
+    // Time is idle; a tracepoint that the idle task hits is an event like any other, and so is what it wakes.
+    for (const RecordedEvent& event : recording.events) {
+      is_time_.push_back(event.layout.type != PERF_TYPE_TRACEPOINT && event.name != kWakersEvent);
+    }
     wanted_.assign(recording.events.size(), options.filter.events.empty());
     for (size_t i = 0; i < wanted_.size(); ++i) {
       for (const std::string& name : options.filter.events) wanted_[i] = wanted_[i] || recording.events[i].name == name;
@@ -62,9 +67,7 @@ class KeyMaker {
   Answer make(const Sample& sample, uint64_t position, SampleKey& key) {
     const Origin& origin = sample.origin;
     if (!wanted_[origin.event] || !options_.filter.takes(origin)) return Answer::kLeave;
-    // Time is idle; a tracepoint that the idle task hits is an event like any other.
-    const bool is_tracepoint = recording_.events[origin.event].layout.type == PERF_TYPE_TRACEPOINT;
-    if (origin.pid == 0 && !options_.filter.keep_idle && !is_tracepoint) return Answer::kIdle;
+    if (origin.pid == 0 && !options_.filter.keep_idle && is_time_[origin.event] != 0) return Answer::kIdle;
     if (origin.pid == recorder_) return Answer::kOwn;
     const uint64_t moment = moment_of(decoder_, origin.time, position);
     look_up(origin, moment);
@@ -111,6 +114,7 @@ class KeyMaker {
   const BuildOptions& options_;
   ChainMaker chains_;
   std::vector<char> wanted_;
+  std::vector<char> is_time_;  // by event: the idle task's samples of it say only that a CPU was idle
   int32_t recorder_ = kNobody;
   int32_t pid_ = -2;
   int32_t tid_ = -2;
@@ -167,6 +171,7 @@ void for_each_part(const SideBand& side_band, const ReadingIndex& readings, Samp
     std::vector<SampleReading::Part> parts;
     reading->read(sample, position, parts);
     const uint32_t event = sample.origin.event;
+    sample.origin.time = reading->time_of(sample);
     for (const SampleReading::Part& part : parts) {
       sample.origin.event = part.event;
       sample.period = part.value;
@@ -372,15 +377,24 @@ struct SamplePlace {
   Record record;
 };
 
-std::vector<SamplePlace> places_in_order(const Decoder& decoder, const std::vector<Chunk>& chunks) {
+// When a sample is shown. What cannot be decoded is at its record's time, where that is counted.
+uint64_t shown_time(const Decoder& decoder, const ReadingIndex& readings, const Record& record, Sample& sample) {
+  if (readings.empty() || !decoder.decode_sample(record, sample)) return decoder.time_of(record);
+  const SampleReading* reading = readings.of(sample.origin.event);
+  return reading == nullptr ? sample.origin.time : reading->time_of(sample);
+}
+
+std::vector<SamplePlace> places_in_order(const Decoder& decoder, const ReadingIndex& readings,
+                                         const std::vector<Chunk>& chunks) {
   std::vector<SamplePlace> places;
+  Sample sample;
   for (const Chunk& chunk : chunks) {
     RecordWalker walker(chunk.bytes);
     Record record;
     for (size_t at = 0; walker.next(record); at = walker.position()) {
       if (record.type != PERF_RECORD_SAMPLE) continue;
       const uint64_t position = chunk.position + at;
-      places.push_back({moment_of(decoder, decoder.time_of(record), position), position, record});
+      places.push_back({moment_of(decoder, shown_time(decoder, readings, record, sample), position), position, record});
     }
   }
   std::stable_sort(places.begin(), places.end(),
@@ -394,7 +408,7 @@ void visit_in_order(const Job& job, ReadCounts& counts, Visit visit) {
   KeyMaker keys = job.key_maker();
   Sample sample;
   SampleKey key;
-  for (const SamplePlace& place : places_in_order(job.decoder, job.side_band.chunks)) {
+  for (const SamplePlace& place : places_in_order(job.decoder, job.readings, job.side_band.chunks)) {
     if (!job.decoder.decode_sample(place.record, sample)) {
       counts.refuse(job.decoder, place.record);
       continue;

@@ -27,6 +27,7 @@ struct RecordedEvent {
   std::string unit{};  // empty: as the layout says
   std::string counted{};
   bool uncounted = false;
+  bool added = false;  // by a reading: no record is of it
 };
 
 struct FileBuildId {

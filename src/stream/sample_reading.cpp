@@ -1,6 +1,11 @@
 #include "stream/sample_reading.h"
 
+#include <array>
+
 #include "stream/recording.h"
+#include "stream/switch_reading.h"
+#include "stream/wait_reading.h"
+#include "stream/weight_reading.h"
 
 namespace tephra::stream {
 
@@ -18,12 +23,31 @@ ReadingIndex::ReadingIndex(const Recording& recording) {
   }
 }
 
+uint32_t add_shown_event(Recording& recording, uint32_t like, std::string_view name, std::string_view unit,
+                         std::string_view counted) {
+  RecordedEvent event;
+  event.name = std::string(name);
+  event.layout = recording.events[like].layout;
+  event.unit = std::string(unit);
+  event.counted = std::string(counted);
+  event.added = true;
+  recording.events.push_back(std::move(event));
+  return static_cast<uint32_t>(recording.events.size() - 1);
+}
+
 // Each entry looks whether a recording has what it reads, adds the events that it shows to `recording.events`, and
 // itself to `recording.readings`.
-void add_readings(Recording& recording, const ReadingOptions& options) {
-  using Add = void (*)(Recording&, const ReadingOptions&);
-  static constexpr std::span<const Add> kAll{};
-  for (const Add add : kAll) add(recording, options);
+base::Status add_readings(Recording& recording, const ReadingOptions& options) {
+  // What was written from a profile was read already.
+  if (recording.converted) return {};
+  using Add = base::Status (*)(Recording&, const ReadingOptions&);
+  static constexpr std::array kAll{
+      Add{add_weight_reading},
+      Add{add_wait_reading},
+      Add{add_switch_reading},
+  };
+  for (const Add add : kAll) TEPHRA_CHECK_OK(add(recording, options));
+  return {};
 }
 
 }  // namespace tephra::stream

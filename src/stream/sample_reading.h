@@ -1,10 +1,13 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <string>
 #include <vector>
 
+#include "base/bytes.h"
+#include "base/result.h"
 #include "stream/event.h"
 
 namespace tephra::stream {
@@ -31,6 +34,8 @@ class SampleReading {
   // Appends what a sample stands for; nothing: it is not shown. Called from several threads. `position` is that of the
   // record in the recording, which no other sample has.
   virtual void read(const Sample& sample, uint64_t position, std::vector<Part>& parts) const = 0;
+  // When what a sample stands for began, where that is not when it was recorded.
+  virtual uint64_t time_of(const Sample& sample) const { return sample.origin.time; }
 
   // A label of a sample (see model::Label): a text, or a number with its unit.
   struct Label {
@@ -49,6 +54,9 @@ class SampleReading {
 class ReadingIndex {
  public:
   explicit ReadingIndex(const Recording& recording);
+
+  // Whether there are no readings.
+  bool empty() const { return places_.empty(); }
 
   // Null: its samples mean what they say.
   const SampleReading* of(uint32_t event) const { return event < places_.size() ? places_[event].reading : nullptr; }
@@ -71,10 +79,18 @@ class ReadingIndex {
 // What the reader of a recording asks for beyond what is known of its events.
 struct ReadingOptions {
   std::string weight;  // a field of tracepoints that samples weigh; empty: none
+  // As in BuildOptions: called with each part of the records when a pass over it ends.
+  std::function<void(base::Bytes)> done_with;
 };
 
+// Adds an event that a reading shows samples of `like` as. `counted` is what a part counts one of ("waits"): profiles
+// of the event weigh by its values, unless that is empty. Returns its index in Recording::events.
+uint32_t add_shown_event(Recording& recording, uint32_t like, std::string_view name, std::string_view unit,
+                         std::string_view counted);
+
 // Adds what is known to be readable in a recording: the events that it is shown as, and how. One reading an event;
-// where several would read the same one, the first of the list does.
-void add_readings(Recording& recording, const ReadingOptions& options);
+// where several would read the same one, the first of the list does. What cannot be read as it should goes to
+// RecordingFacts (model/reading_notes.h). An error when what is asked for is not there.
+base::Status add_readings(Recording& recording, const ReadingOptions& options);
 
 }  // namespace tephra::stream

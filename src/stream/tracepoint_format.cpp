@@ -7,24 +7,13 @@
 #include <cstdlib>
 #include <limits>
 
+#include "stream/tracing_data.h"
+
 namespace tephra::stream {
 namespace {
 
-constexpr std::string_view kMagic("\x17\x08\x44tracing", 10);
-
 // The upper half of the address space, on the machines with one.
 constexpr uint64_t kLowestKernelAddress = 0xffff'8000'0000'0000;
-
-// A length in the file, then that many bytes.
-template <class Length>
-base::Bytes sized(base::ByteReader& reader) {
-  const Length length = reader.read<Length>();
-  if (length > reader.remaining()) {
-    reader.fail();
-    return {};
-  }
-  return reader.bytes(static_cast<size_t>(length));
-}
 
 // libtraceevent takes lengths as int.
 bool fits_int(base::Bytes bytes) { return bytes.size() <= static_cast<size_t>(std::numeric_limits<int>::max()); }
@@ -86,36 +75,21 @@ base::Result<TracepointFormats> TracepointFormats::parse(base::Bytes tracing_dat
   if (!formats.handle_) return base::failed("cannot read the tracepoint formats", "", "out of memory");
   if (tracing_data.empty()) return formats;
 
+  TEPHRA_TRY(const TracingData data, read_tracing_data(tracing_data));
   tep_set_loglevel(TEP_LOG_NONE);  // a broken description must not write to the terminal
-  base::ByteReader reader(tracing_data);
-  if (base::as_text(reader.bytes(kMagic.size())) != kMagic) {
-    return base::failed("cannot read the tracepoint formats", "", "they do not begin as perf's tracing data does");
-  }
-  reader.c_string();  // the version
-  const bool big_endian = reader.u8() != 0;
-  if (big_endian != (std::endian::native == std::endian::big)) {
-    return base::failed("cannot read the tracepoint formats", "", "they are of a machine with the other byte order");
-  }
   tep_handle* handle = formats.handle_.get();
-  tep_set_file_bigendian(handle, big_endian ? TEP_BIG_ENDIAN : TEP_LITTLE_ENDIAN);
-  tep_set_local_bigendian(handle, big_endian ? TEP_BIG_ENDIAN : TEP_LITTLE_ENDIAN);
-  tep_set_long_size(handle, reader.u8());
-  tep_set_page_size(handle, static_cast<int>(reader.u32()));
-
-  reader.c_string();  // "header_page"
-  sized<uint64_t>(reader);
-  reader.c_string();  // "header_event"
-  sized<uint64_t>(reader);
-  for (uint32_t left = reader.u32(); left > 0 && reader.ok(); --left) formats.add(sized<uint64_t>(reader), "ftrace");
-  for (uint32_t systems = reader.u32(); systems > 0 && reader.ok(); --systems) {
-    const std::string system(reader.c_string());
-    for (uint32_t left = reader.u32(); left > 0 && reader.ok(); --left) formats.add(sized<uint64_t>(reader), system);
+  constexpr auto kOrder = std::endian::native == std::endian::big ? TEP_BIG_ENDIAN : TEP_LITTLE_ENDIAN;
+  tep_set_file_bigendian(handle, kOrder);
+  tep_set_local_bigendian(handle, kOrder);
+  tep_set_long_size(handle, data.long_size);
+  tep_set_page_size(handle, static_cast<int>(data.page_size));
+  for (const TracingData::Description& description : data.events) {
+    formats.add(description.text, std::string(description.system));
   }
-  sized<uint32_t>(reader);  // kernel symbols, which perf leaves empty
   if (!types_are_in_place(handle)) {
     return base::failed("cannot read the tracepoint formats", "", "their samples do not begin with the event's number");
   }
-  const std::string printk(base::as_text(sized<uint32_t>(reader)));
+  const std::string printk(base::as_text(data.printk));
   if (!printk.empty()) tep_parse_printk_formats(handle, printk.c_str());
   return formats;
 }

@@ -137,6 +137,25 @@ std::optional<Palette> palette_named(std::string_view name) {
   return static_cast<Palette>(found - kPaletteNames.begin());
 }
 
+const Tone& wait_tone(std::optional<analysis::WaitKind> kind) {
+  // In the order of WaitKind.
+  static constexpr std::array<Tone, analysis::kWaitKinds> kTones{{
+      {"running", {4, 46}, .88f, {.58f, .68f}},
+      {"waiting for a lock", {258, 268}, .60f, {.68f, .76f}},
+      {"waiting for a disk", {208, 218}, .68f, {.58f, .67f}},
+      {"waiting for the network", {186, 194}, .58f, {.56f, .65f}},
+      {"waiting for a pipe", {160, 170}, .48f, {.56f, .65f}},
+      {"sleeping", {222, 230}, .42f, {.78f, .84f}},
+      {"waiting for a page", {292, 302}, .42f, {.68f, .76f}},
+      {"waiting for a CPU", {100, 120}, .42f, {.58f, .67f}},
+      {"waiting", {210, 220}, .12f, {.70f, .78f}},
+  }};
+  static constexpr Tone kSeveral{"several of these", {40, 48}, .16f, {.82f, .86f}};
+  static constexpr Tone kEnder{"who ended it", {40, 50}, .74f, {.72f, .80f}};
+  if (kind == analysis::WaitKind::kWaker) return kEnder;
+  return kind ? kTones[static_cast<size_t>(*kind)] : kSeveral;
+}
+
 const Tone& frame_tone(Palette palette, const CallName& name) {
   if (name.kind == FrameKind::kBase) return kBase;
   if (name.label == "--") return kSeparator;

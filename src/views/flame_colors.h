@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "analysis/call_tree.h"
+#include "analysis/wait_kind.h"
 
 namespace tephra::views {
 
@@ -43,6 +44,9 @@ struct Tone {
   float saturation;
   float lightness[2];  // from and to
 };
+
+// The colour of a kind of wait: cool ones, warm for what runs, and grey for several.
+const Tone& wait_tone(std::optional<analysis::WaitKind> kind);
 
 const Tone& frame_tone(Palette palette, const analysis::CallName& name);
 

@@ -92,6 +92,13 @@ std::string NodeColors::color(const CallNode& node, const CallName& name, bool i
   return options_.palette_map->color(root ? std::string_view() : name.label, color);
 }
 
+std::string NodeColors::wait_color(std::optional<analysis::WaitKind> kind, const CallNode& node, const CallName& name) {
+  if (name.kind == analysis::FrameKind::kBase) return color(node, name);
+  const Tone& tone = wait_tone(kind);
+  used_tones_.emplace(tone.meaning, &tone);
+  return frame_color(tone, name.label);
+}
+
 FlameLegend NodeColors::legend_of_groups() const {
   std::vector<const std::map<std::string, Group>::value_type*> order;
   bool none = false;
@@ -122,7 +129,7 @@ FlameLegend NodeColors::legend() const {
   if (options_.palette_map != nullptr) return {};
   if (by_) return legend_of_groups();
   FlameLegend legend;
-  if (used_tones_.size() < 2) return legend;
+  if (used_tones_.size() < 2 && options_.waits.empty()) return legend;
   for (const auto& [meaning, tone] : used_tones_) legend.entries.push_back({std::string(meaning), tone_color(*tone)});
   return legend;
 }

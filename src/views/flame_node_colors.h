@@ -25,6 +25,9 @@ class NodeColors {
 
   // "#rrggbb". Colours of nodes that are no part of the profile (the root) are not in the legend.
   std::string color(const analysis::CallNode& node, const analysis::CallName& name, bool in_legend = true);
+  // The same by what a node waits for. Names that are no code keep their colour.
+  std::string wait_color(std::optional<analysis::WaitKind> kind, const analysis::CallNode& node,
+                         const analysis::CallName& name);
   FlameLegend legend() const;
 
  private:

@@ -7,6 +7,7 @@
 
 #include "analysis/flame_layout.h"
 #include "analysis/verdict.h"
+#include "analysis/wait_kind.h"
 #include "base/json_writer.h"
 #include "views/flame_colors.h"
 #include "views/palette_map.h"
@@ -29,10 +30,13 @@ struct FlameSvgOptions {
   bool inverted = false;    // roots at the top
   bool full_names = false;  // whole names in the picture, too, not only in the details
   analysis::Weight weight = analysis::Weight::kSamples;
-  std::string notes;                  // kept in the picture's metadata, not shown
-  double factor = 1;                  // numbers are shown multiplied by it
-  uint64_t total = 0;                 // what the whole width stands for, where that is more than the tree holds
-  bool negate = false;                // swaps the colours of more and less
+  std::string notes;    // kept in the picture's metadata, not shown
+  double factor = 1;    // numbers are shown multiplied by it
+  uint64_t total = 0;   // what the whole width stands for, where that is more than the tree holds
+  bool negate = false;  // swaps the colours of more and less
+  // Colours by what is waited for: of each node of the call tree, what most of it is, or nothing where it is several
+  // things. Empty: by the palette.
+  std::vector<std::optional<analysis::WaitKind>> waits;
   PaletteMap* palette_map = nullptr;  // colours that names had in earlier pictures; those of other names are added
 };
 

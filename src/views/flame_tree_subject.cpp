@@ -29,8 +29,13 @@ void TreeSubject::describe(const analysis::FlameRect& rect, FlameBox& box) {
   const CallNode& node = tree_.nodes[rect.node];
   const CallName& name = tree_.name(node);
   set_name(box, name.label, options_.full_names);
-  box.color = colors_.color(node, name, rect.node != 0);
+  const bool waits = rect.node != 0 && rect.node < options_.waits.size();
+  const auto kind = waits ? options_.waits[rect.node] : std::nullopt;
+  box.color = waits ? colors_.wait_color(kind, node, name) : colors_.color(node, name, rect.node != 0);
   box.add_detail(weight_line(node));
+  if (kind && kind != analysis::WaitKind::kNone && kind != analysis::WaitKind::kWaker) {
+    box.add_detail("waits mostly: " + std::string(analysis::wait_kind_name(*kind)));
+  }
   if (const std::string code = code_text(profile_, node, name); !code.empty()) box.add_detail(code);
 }
 

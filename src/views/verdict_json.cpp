@@ -37,7 +37,13 @@ void write_verdict(base::JsonWriter& json, const analysis::Verdict& verdict) {
   for (const auto& advice : verdict.advice) {
     json.begin_object().member("problem", advice.problem).member("fix", advice.fix).end_object();
   }
-  json.end_array().end_object();
+  json.end_array();
+  if (!verdict.notes.empty()) {
+    json.key("notes").begin_array();
+    for (const std::string& note : verdict.notes) json.value(note);
+    json.end_array();
+  }
+  json.end_object();
 }
 
 }  // namespace tephra::views

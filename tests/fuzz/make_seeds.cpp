@@ -11,6 +11,7 @@
 #include "formats/perf_data_writer.h"
 #include "stream/random_recording_for_tests.h"
 #include "stream/sched_recording_for_tests.h"
+#include "stream/switches_for_tests.h"
 
 namespace {
 
@@ -49,6 +50,18 @@ formats::TestFileOptions simpleperf_sections() {
   options.features[stream::kFeatureSimpleperfMeta] = std::string("event_type_info\0cpu-cycles,0,0\0", 31);
   options.features[stream::kFeatureSimpleperfFileMessages] = sized(message);
   return options;
+}
+
+// Context switches, which are read as waits.
+std::string switches() {
+  stream::TestSwitches switches(true);
+  switches.from_to(1000, 7, 1, 8).from_to(1500, 8, 0, 7).wake(1700, 8).from_to(2000, 7, 2, 8);
+  switches.test().lost(2500, 3);
+  switches.from_to(2600, 8, 1, 0).from_to(2700, 0, 0, 7).from_to(3000, 7, 1, 0);
+  formats::TestFileOptions options;
+  options.features[stream::kFeatureTracingData] = switches.tracing_data();
+  options.features[stream::kFeatureEventDescription] = formats::test_event_descriptions(switches.test(), 112);
+  return formats::test_file(switches.test(), options);
 }
 
 // A file that was written from a profile.
@@ -105,7 +118,7 @@ int main(int argc, char** argv) {
                   write(folder, "pipe", formats::test_pipe(test, options)) &&
                   write(folder, "wide", formats::test_file(wide_recording())) &&
                   write(folder, "simpleperf", formats::test_file(test, simpleperf_sections())) &&
-                  write(folder, "converted", converted()) &&
+                  write(folder, "converted", converted()) && write(folder, "switches", switches()) &&
                   write(folder, "big_endian", formats::OrderedRecording(true).file()) &&
                   write(folder, "big_endian_pipe", formats::OrderedRecording(true).pipe()) &&
                   write(folder, "killed", formats::test_file(wide_recording(), {.without_data_size = true}));

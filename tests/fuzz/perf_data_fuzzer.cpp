@@ -11,8 +11,8 @@ namespace {
 using namespace tephra;
 
 void read(base::Bytes file) {
-  const auto recording = formats::kPerfData.open(file);
-  if (!recording.ok()) return;
+  auto recording = formats::kPerfData.open(file);
+  if (!recording.ok() || !stream::add_readings(*recording, {}).ok()) return;
   const auto counted = stream::build_profile(*recording, {});
   if (!model::sums_fit(counted)) return;  // refused by whoever reads a profile
   const auto every = stream::build_profile(*recording, {.keep_every_sample = true});

@@ -1,0 +1,21 @@
+#pragma once
+
+#include <string_view>
+#include <vector>
+
+#include "analysis/wait_kind.h"
+#include "model/profile.h"
+
+namespace tephra::analysis {
+
+// The profile with the kind of wait as the outermost frame of each waiting stack: "[lock]", "[disk]". What runs stays
+// as it is. `kinds` are those of its samples (wait_kinds). Linear in stacks and samples.
+model::Profile with_wait_frames(model::Profile profile, const std::vector<WaitKind>& kinds);
+
+// Whether a name is that of a frame which says what is waited for, or who ended it.
+bool is_wait_frame(std::string_view name);
+
+// The profile with a frame "[stack map full]" where waits are counted whose stacks the recorder could not keep.
+model::Profile with_lost_stacks(model::Profile profile);
+
+}  // namespace tephra::analysis
