@@ -1,5 +1,6 @@
 #include "stream/sample_reading.h"
 
+#include "stream/fault_reading.h"
 #include "stream/recording.h"
 
 namespace tephra::stream {
@@ -22,7 +23,7 @@ ReadingIndex::ReadingIndex(const Recording& recording) {
 // itself to `recording.readings`.
 void add_readings(Recording& recording, const ReadingOptions& options) {
   using Add = void (*)(Recording&, const ReadingOptions&);
-  static constexpr std::span<const Add> kAll{};
+  static constexpr Add kAll[] = {add_fault_reading};
   for (const Add add : kAll) add(recording, options);
 }
 
