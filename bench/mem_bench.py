@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """What recording every page fault costs: `tephra profile -t mem` and `perf record -e page-faults -c 1 -g` on a program
-that touches 4 GiB, page by page, in alternating rounds. The program measures itself; the recorder has the other CPUs.
+that touches 4 GiB, page by page, in alternating rounds. The program tells its own CPU time, in which faults are handled
+and recorded; what recorders do meanwhile elsewhere is not in it.
 
 Prints one line of JSON for each figure: the work, ours, the peer and theirs, the unit, and what is to be reached.
 

@@ -66,34 +66,99 @@ static __always_inline __u32 tephra_fault_cause(__u64 address) {
 struct tephra_fault_place {
   __u64 sp;
   __u64 thread_pointer;
-  __u32 flags;
 };
 
-static __always_inline bool tephra_within(struct vm_area_struct* vma, __u64 address) {
-  return vma->vm_start <= address && address < vma->vm_end;
+/* A node of the kernel's tree of mappings, in words. */
+#define TEPHRA_NODE_WORDS 32
+#define TEPHRA_NODE_LEVELS 8
+
+struct tephra_tree_node {
+  __u64 words[TEPHRA_NODE_WORDS];
+};
+
+struct {
+  __uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+  __uint(max_entries, 1);
+  __type(key, __u32);
+  __type(value, struct tephra_tree_node);
+} tree_nodes SEC(".maps");
+
+/* Which child of a node with `pivots` pivots from word `first` on holds the address. Pivots that are not used are zero,
+ * and stand last. Those below the address are counted without a branch, each of which the verifier would follow both
+ * ways: for user addresses, that is for numbers below 2^63, the highest bit of the difference tells. */
+#define TEPHRA_COUNT_PIVOTS(node, first, pivots, address, count)                              \
+  _Pragma("unroll") for (int i = 0; i < (pivots); ++i) {                                      \
+    __u64 pivot = (node)->words[((first) + i) & (TEPHRA_NODE_WORDS - 1)] - 1;                 \
+    count += (pivot - ((address)-1)) >> 63 & ~(pivot >> 63) & 1;                              \
+  }
+
+/* The mapping of `mm` that holds the address, or 0: read without a lock, so what is found must be looked at before it is
+ * believed. bpf_find_vma takes a lock, and where interrupts are off, as at events, gives it back by an interrupt, which
+ * costs a virtual machine some thirty microseconds. */
+__noinline __u64 tephra_find_vma(__u64 mm_address, __u64 address) {
+  struct mm_struct* mm = (void*)mm_address;
+  struct tephra_tree_node* node;
+  __u32 wide_pivots, wide_slots, pivots, slots;
+  __u32 zero = 0;
+  __u64 entry;
+  if (!bpf_core_field_exists(mm->mm_mt)) return 0; /* before Linux 6.1 */
+  wide_pivots = bpf_core_field_offset(struct maple_arange_64, pivot) / 8;
+  wide_slots = bpf_core_field_offset(struct maple_arange_64, slot) / 8;
+  pivots = bpf_core_field_offset(struct maple_range_64, pivot) / 8;
+  slots = bpf_core_field_offset(struct maple_range_64, slot) / 8;
+  node = bpf_map_lookup_elem(&tree_nodes, &zero);
+  entry = (__u64)BPF_CORE_READ(mm, mm_mt.ma_root);
+  if (!node || (entry & 3) != 2 || address >> 63) return 0;
+  for (int level = 0; level < TEPHRA_NODE_LEVELS; ++level) {
+    /* A pointer to a node of 256 bytes has its type in the low bits. */
+    __u32 type = entry >> 3 & 15;
+    __u32 child = 0;
+    if (bpf_probe_read_kernel(node, sizeof *node, (void*)(entry & ~255ULL))) return 0;
+    if (type == bpf_core_enum_value(enum maple_type, maple_arange_64)) {
+      TEPHRA_COUNT_PIVOTS(node, wide_pivots, 9, address, child)
+      child += wide_slots;
+    } else {
+      TEPHRA_COUNT_PIVOTS(node, pivots, 15, address, child)
+      child += slots;
+    }
+    entry = node->words[child & (TEPHRA_NODE_WORDS - 1)];
+    if (type == bpf_core_enum_value(enum maple_type, maple_leaf_64)) return entry;
+    if (!entry) return 0;
+  }
+  return 0;
 }
 
-static long tephra_look_at_mapping(struct task_struct* task, struct vm_area_struct* vma, struct tephra_fault_place* at) {
-  struct file* file = vma->vm_file;
-  struct mm_struct* mm = vma->vm_mm;
-  __u64 flags = vma->vm_flags;
+/* What is read of a mapping. */
+struct tephra_mapping_facts {
+  __u64 start;
+  __u64 end;
+  __u64 flags;
+  struct file* file;
+};
+
+static __always_inline bool tephra_within(const struct tephra_mapping_facts* mapping, __u64 address) {
+  return mapping->start <= address && address < mapping->end;
+}
+
+static __always_inline __u32 tephra_mapping_flags(const struct tephra_mapping_facts* mapping, struct mm_struct* mm,
+                                                  struct tephra_fault_place* at) {
+  struct file* file = mapping->file;
   __u32 found = TEPHRA_FAULT_MAPPING_KNOWN;
-  if (flags & TEPHRA_VM_SHARED) found |= TEPHRA_FAULT_SHARED;
-  if (flags & TEPHRA_VM_HUGE_PAGES) found |= TEPHRA_FAULT_HUGETLB;
-  if (file && !(flags & TEPHRA_VM_HUGE_PAGES)) {
+  if (mapping->flags & TEPHRA_VM_SHARED) found |= TEPHRA_FAULT_SHARED;
+  if (mapping->flags & TEPHRA_VM_HUGE_PAGES) return found | TEPHRA_FAULT_HUGETLB;
+  if (file) {
     found |= TEPHRA_FAULT_FILE;
     if (BPF_CORE_READ(file, f_inode, i_sb, s_magic) == TEPHRA_TMPFS) found |= TEPHRA_FAULT_MEMORY_FILE;
-  } else if (flags & TEPHRA_VM_GROWS_DOWN) {
+  } else if (mapping->flags & TEPHRA_VM_GROWS_DOWN) {
     found |= TEPHRA_FAULT_STACK;
-  } else if (vma->vm_start <= BPF_CORE_READ(mm, brk) && vma->vm_end >= BPF_CORE_READ(mm, start_brk)) {
+  } else if (mapping->start <= BPF_CORE_READ(mm, brk) && mapping->end >= BPF_CORE_READ(mm, start_brk)) {
     found |= TEPHRA_FAULT_HEAP;
-  } else if (tephra_within(vma, at->sp) && tephra_within(vma, at->thread_pointer)) {
+  } else if (tephra_within(mapping, at->sp) && tephra_within(mapping, at->thread_pointer)) {
     /* C libraries put the data of a thread at the upper end of its stack. A stack that a program made itself of other
      * memory is not taken for one: what else is in that memory cannot be told from it. */
     found |= TEPHRA_FAULT_STACK;
   }
-  at->flags |= found;
-  return 0;
+  return found;
 }
 
 static __always_inline __u64 tephra_thread_pointer(struct task_struct* task) {
@@ -107,9 +172,17 @@ static __always_inline __u64 tephra_thread_pointer(struct task_struct* task) {
 /* TEPHRA_FAULT_* of the fault that was just handled. `sp`: the user's. */
 static __always_inline __u32 tephra_fault_facts(struct task_struct* task, __u64 address, __u64 sp) {
   struct tephra_fault_place at = {.sp = sp, .thread_pointer = tephra_thread_pointer(task)};
-  /* It fails where the mappings of the process just change. */
-  bpf_find_vma(task, address, tephra_look_at_mapping, &at, 0);
-  return at.flags | tephra_fault_cause(address);
+  struct tephra_mapping_facts mapping = {};
+  struct mm_struct* mm = BPF_CORE_READ(task, mm);
+  struct vm_area_struct* vma = (void*)tephra_find_vma((__u64)mm, address);
+  __u32 cause = tephra_fault_cause(address);
+  if (!vma || BPF_CORE_READ(vma, vm_mm) != mm) return cause;
+  mapping.start = BPF_CORE_READ(vma, vm_start);
+  mapping.end = BPF_CORE_READ(vma, vm_end);
+  mapping.flags = BPF_CORE_READ(vma, vm_flags);
+  mapping.file = BPF_CORE_READ(vma, vm_file);
+  if (!tephra_within(&mapping, address)) return cause;
+  return cause | tephra_mapping_flags(&mapping, mm, &at);
 }
 
 /* The size of the page that is there now; 0 where the kernel has not looked: before Linux 6.3 it does so later. */

@@ -105,7 +105,29 @@ struct sched_entity {
   struct cfs_rq* cfs_rq;
 };
 
+struct maple_tree {
+  void* ma_root;
+};
+
+struct maple_range_64 {
+  unsigned long pivot[15];
+  void* slot[16];
+};
+
+struct maple_arange_64 {
+  unsigned long pivot[9];
+  void* slot[10];
+};
+
+enum maple_type {
+  maple_dense,
+  maple_leaf_64,
+  maple_range_64,
+  maple_arange_64,
+};
+
 struct mm_struct {
+  struct maple_tree mm_mt;
   unsigned long start_code;
   unsigned long start_brk;
   unsigned long brk;
