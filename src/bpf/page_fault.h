@@ -63,11 +63,6 @@ static __always_inline __u32 tephra_fault_cause(__u64 address) {
          (fault->error_code & 2 ? TEPHRA_FAULT_WRITE : 0);
 }
 
-struct tephra_fault_place {
-  __u64 sp;
-  __u64 thread_pointer;
-};
-
 /* A node of the kernel's tree of mappings, in words. */
 #define TEPHRA_NODE_WORDS 32
 #define TEPHRA_NODE_LEVELS 8
@@ -128,37 +123,58 @@ __noinline __u64 tephra_find_vma(__u64 mm_address, __u64 address) {
   return 0;
 }
 
-/* What is read of a mapping. */
+/* What is read of a mapping, and how it was found: it holds until the mappings of its process change, which the kernel
+ * counts. The last one of each CPU is remembered. */
 struct tephra_mapping_facts {
+  __u64 mm;
   __u64 start;
   __u64 end;
-  __u64 flags;
-  struct file* file;
+  __u32 changes;
+  __u32 flags; /* TEPHRA_FAULT_* */
 };
+
+struct {
+  __uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+  __uint(max_entries, 1);
+  __type(key, __u32);
+  __type(value, struct tephra_mapping_facts);
+} last_mapping SEC(".maps");
 
 static __always_inline bool tephra_within(const struct tephra_mapping_facts* mapping, __u64 address) {
   return mapping->start <= address && address < mapping->end;
 }
 
-static __always_inline __u32 tephra_mapping_flags(const struct tephra_mapping_facts* mapping, struct mm_struct* mm,
-                                                  struct tephra_fault_place* at) {
-  struct file* file = mapping->file;
+static __always_inline __u32 tephra_mapping_flags(struct vm_area_struct* vma, struct mm_struct* mm,
+                                                  const struct tephra_mapping_facts* mapping) {
+  struct file* file = BPF_CORE_READ(vma, vm_file);
+  __u64 flags = BPF_CORE_READ(vma, vm_flags);
   __u32 found = TEPHRA_FAULT_MAPPING_KNOWN;
-  if (mapping->flags & TEPHRA_VM_SHARED) found |= TEPHRA_FAULT_SHARED;
-  if (mapping->flags & TEPHRA_VM_HUGE_PAGES) return found | TEPHRA_FAULT_HUGETLB;
+  if (flags & TEPHRA_VM_SHARED) found |= TEPHRA_FAULT_SHARED;
+  if (flags & TEPHRA_VM_HUGE_PAGES) return found | TEPHRA_FAULT_HUGETLB;
   if (file) {
     found |= TEPHRA_FAULT_FILE;
     if (BPF_CORE_READ(file, f_inode, i_sb, s_magic) == TEPHRA_TMPFS) found |= TEPHRA_FAULT_MEMORY_FILE;
-  } else if (mapping->flags & TEPHRA_VM_GROWS_DOWN) {
+  } else if (flags & TEPHRA_VM_GROWS_DOWN) {
     found |= TEPHRA_FAULT_STACK;
   } else if (mapping->start <= BPF_CORE_READ(mm, brk) && mapping->end >= BPF_CORE_READ(mm, start_brk)) {
     found |= TEPHRA_FAULT_HEAP;
-  } else if (tephra_within(mapping, at->sp) && tephra_within(mapping, at->thread_pointer)) {
-    /* C libraries put the data of a thread at the upper end of its stack. A stack that a program made itself of other
-     * memory is not taken for one: what else is in that memory cannot be told from it. */
-    found |= TEPHRA_FAULT_STACK;
   }
   return found;
+}
+
+/* Looks the mapping up; false where it cannot be told. */
+static __always_inline bool tephra_read_mapping(struct mm_struct* mm, __u64 address, __u32 changes,
+                                                struct tephra_mapping_facts* mapping) {
+  struct vm_area_struct* vma = (void*)tephra_find_vma((__u64)mm, address);
+  mapping->mm = 0;
+  if (!vma || BPF_CORE_READ(vma, vm_mm) != mm) return false;
+  mapping->start = BPF_CORE_READ(vma, vm_start);
+  mapping->end = BPF_CORE_READ(vma, vm_end);
+  if (!tephra_within(mapping, address)) return false;
+  mapping->flags = tephra_mapping_flags(vma, mm, mapping);
+  mapping->changes = changes;
+  mapping->mm = (__u64)mm;
+  return true;
 }
 
 static __always_inline __u64 tephra_thread_pointer(struct task_struct* task) {
@@ -171,18 +187,24 @@ static __always_inline __u64 tephra_thread_pointer(struct task_struct* task) {
 
 /* TEPHRA_FAULT_* of the fault that was just handled. `sp`: the user's. */
 static __always_inline __u32 tephra_fault_facts(struct task_struct* task, __u64 address, __u64 sp) {
-  struct tephra_fault_place at = {.sp = sp, .thread_pointer = tephra_thread_pointer(task)};
-  struct tephra_mapping_facts mapping = {};
+  const __u32 others = TEPHRA_FAULT_FILE | TEPHRA_FAULT_STACK | TEPHRA_FAULT_HEAP | TEPHRA_FAULT_HUGETLB;
   struct mm_struct* mm = BPF_CORE_READ(task, mm);
-  struct vm_area_struct* vma = (void*)tephra_find_vma((__u64)mm, address);
   __u32 cause = tephra_fault_cause(address);
-  if (!vma || BPF_CORE_READ(vma, vm_mm) != mm) return cause;
-  mapping.start = BPF_CORE_READ(vma, vm_start);
-  mapping.end = BPF_CORE_READ(vma, vm_end);
-  mapping.flags = BPF_CORE_READ(vma, vm_flags);
-  mapping.file = BPF_CORE_READ(vma, vm_file);
-  if (!tephra_within(&mapping, address)) return cause;
-  return cause | tephra_mapping_flags(&mapping, mm, &at);
+  __u32 zero = 0;
+  /* The number is odd while mappings change. Before Linux 6.13 it is another one. */
+  const bool counted = bpf_core_field_exists(mm->mm_lock_seq.sequence);
+  __u32 changes = counted ? BPF_CORE_READ(mm, mm_lock_seq.sequence) : 1;
+  struct tephra_mapping_facts* mapping = bpf_map_lookup_elem(&last_mapping, &zero);
+  if (!mapping) return cause;
+  if (changes & 1 || mapping->mm != (__u64)mm || mapping->changes != changes || !tephra_within(mapping, address)) {
+    if (!tephra_read_mapping(mm, address, changes, mapping)) return cause;
+  }
+  /* C libraries put the data of a thread at the upper end of its stack. A stack that a program made itself of other
+   * memory is not taken for one: what else is in that memory cannot be told from it. */
+  if (!(mapping->flags & others) && tephra_within(mapping, sp) && tephra_within(mapping, tephra_thread_pointer(task))) {
+    cause |= TEPHRA_FAULT_STACK;
+  }
+  return cause | mapping->flags;
 }
 
 /* The size of the page that is there now; 0 where the kernel has not looked: before Linux 6.3 it does so later. */

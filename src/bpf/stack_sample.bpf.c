@@ -27,6 +27,7 @@ const volatile __u64 wake_bytes = 1 << 20;
 const volatile bool kernel_stacks = true;
 const volatile bool user_stacks = true;
 const volatile bool also_raw = false;
+const volatile bool page_faults = false;
 
 /* What the records of this instance's event carry. Written when it gets an event, which is after it was loaded: looking
  * at a program takes the kernel long enough that none is loaded in vain. */
@@ -259,7 +260,7 @@ int stack_sample(struct bpf_perf_event_data* ctx) {
     known = tephra_walk_as_parent(walk, task);
     if (!known && may_copy()) goto leave_to_perf;
   }
-  if (event.with_page) {
+  if (page_faults && event.with_page) {
     page_size = tephra_fault_page_size(ctx);
     if (!page_size) goto leave_to_perf;
     fault = tephra_fault_facts(task, ctx->addr, user == TEPHRA_USER_HERE ? walk->registers[TEPHRA_SP_NUMBER] : 0);
@@ -292,10 +293,10 @@ int stack_sample(struct bpf_perf_event_data* ctx) {
   }
   if (chain < 64) walk->words[chain] = walk->position - chain - 1;
   /* Raw data: its size, and 32 bits. */
-  if (event.with_page) tephra_put(walk, sizeof fault | (__u64)fault << 32);
+  if (page_faults && event.with_page) tephra_put(walk, sizeof fault | (__u64)fault << 32);
   tephra_put(walk, 0); /* no registers */
   tephra_put(walk, 0); /* no copy of the stack */
-  if (event.with_page) tephra_put(walk, page_size);
+  if (page_faults && event.with_page) tephra_put(walk, page_size);
   send(walk, total, (in_user ? MISC_USER : MISC_KERNEL) | end << TEPHRA_WALK_END_SHIFT);
   return also_raw;
 leave_to_perf:

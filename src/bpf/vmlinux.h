@@ -126,8 +126,13 @@ enum maple_type {
   maple_arange_64,
 };
 
+struct seqcount {
+  unsigned int sequence;
+};
+
 struct mm_struct {
   struct maple_tree mm_mt;
+  struct seqcount mm_lock_seq;
   unsigned long start_code;
   unsigned long start_brk;
   unsigned long brk;

@@ -62,6 +62,7 @@ void set_constants(stack_sample& skeleton, const StackProgram::Settings& setting
   constants.kernel_stacks = settings.kernel_stacks;
   constants.user_stacks = settings.user_stacks;
   constants.also_raw = settings.also_raw;
+  constants.page_faults = settings.page_faults;
   constants.copies_at_once = settings.copies_at_once;
 }
 

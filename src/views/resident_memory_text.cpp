@@ -34,12 +34,14 @@ std::string_view meaning(std::string_view name) {
   return "";
 }
 
+std::string_view faults_word(uint64_t count) { return count == 1 ? "fault" : "faults"; }
+
 std::string line(const Row& row, size_t name_width, size_t faults_width) {
   const std::string major = row.major == 0 ? "" : fmt::format(", {} of them major", base::with_separators(row.major));
   const std::string_view text = meaning(row.name);
   return fmt::format("  {:<{}}  {:>9}  in {:>{}} {}{}{}{}\n", printable(row.name.empty() ? "unknown" : row.name),
                      name_width, base::bytes_text(row.bytes), base::with_separators(row.faults), faults_width,
-                     row.faults == 1 ? "fault" : "faults", major, text.empty() ? "" : "  ", text);
+                     faults_word(row.faults), major, text.empty() ? "" : "  ", text);
 }
 
 constexpr std::string_view kLimits =
@@ -54,9 +56,9 @@ std::string resident_memory_text(const analysis::ResidentMemory& memory) {
   if (memory.rows.empty()) return "";
   size_t name_width = 0;
   size_t faults_width = base::with_separators(memory.all.faults).size();
-  for (const Row& row : memory.rows) name_width = std::max(name_width, row.name.size());
-  std::string text = fmt::format("where memory became resident: {} in {}\n", base::bytes_text(memory.all.bytes),
-                                 base::counted(memory.all.faults, "fault"));
+  for (const Row& row : memory.rows) name_width = std::max(name_width, columns(printable(row.name)));
+  std::string text = fmt::format("where memory became resident: {} in {} {}\n", base::bytes_text(memory.all.bytes),
+                                 base::with_separators(memory.all.faults), faults_word(memory.all.faults));
   for (const Row& row : memory.rows) text += line(row, name_width, faults_width);
   if (memory.size_unknown != 0) {
     text += fmt::format("{} had no page any more when its size was read: they count no bytes\n",
