@@ -9,6 +9,7 @@
 #include <ctime>
 
 #include "analysis/call_tree.h"
+#include "analysis/resident_memory.h"
 #include "analysis/top.h"
 #include "base/file.h"
 #include "base/names.h"
@@ -29,6 +30,7 @@
 #include "model/event_weight.h"
 #include "views/flame_svg.h"
 #include "views/report_text.h"
+#include "views/resident_memory_text.h"
 
 namespace tephra::cli {
 namespace {
@@ -65,6 +67,8 @@ struct Flags {
   std::string folder = "tephra-out";
   InputOptions input;
   bool no_java_maps = false;
+  bool minor_faults = false;
+  bool major_faults = false;
 };
 
 std::string types_help() {
@@ -93,6 +97,8 @@ void declare(CLI::App& parser, Flags& flags) {
       ->type_name("FIELD");
   parser.add_option("-f,--freq", flags.frequency, "samples a second (99), or max")->type_name("HZ");
   parser.add_option("--period", flags.period, "one sample every so many events instead")->type_name("N");
+  parser.add_flag("--minor", flags.minor_faults, "with -t mem: only faults that read nothing from a disk");
+  parser.add_flag("--major", flags.major_faults, "with -t mem: only faults that waited for a disk");
   parser.add_option("--call-graph", flags.call_graph, kCallGraphHelp)->type_name("MODE");
   parser.add_option("-o,--output", flags.folder, "the folder for the files (tephra-out)")->type_name("DIR");
   declare_names(parser, flags.input.symbols);
@@ -141,6 +147,8 @@ base::Status add_types(const Flags& flags, std::vector<Shown>& types, collect::R
   if (!flags.period.empty()) {
     TEPHRA_TRY(settings.period, period_of(flags.period, "--period"));
   }
+  settings.minor_faults = flags.minor_faults;
+  settings.major_faults = flags.major_faults;
   for (Shown& shown : types) {
     TEPHRA_TRY(shown.event, shown.type->add(settings, options));
   }
@@ -357,6 +365,9 @@ void show_type(const Drawn& drawn, const Flags& flags, bool alone) {
   if (!alone) fmt::print("{}\n", drawn.type->title);
   fmt::print("{}\n", views::top_text(analysis::top_functions(input.profile, kTopFunctions),
                                      model::totals(input.profile), !flags.input.symbols.full_names));
+  if (drawn.type->name == "mem") {
+    fmt::print("{}\n", views::resident_memory_text(analysis::resident_memory(input.profile)));
+  }
   fmt::print("{}\n\n", flags.input.verbose ? analysis::details(input.verdict) : analysis::one_line(input.verdict));
 }
 

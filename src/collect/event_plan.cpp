@@ -94,6 +94,10 @@ class Planner {
     for (size_t place = 0; place < specs.size(); ++place) add(specs[place], place);
     break_weak_groups();
     add_side_band(plan_[0].attr, settings_.sampling, support_);
+    // What faults do not tell themselves is told by what is mapped.
+    if (std::any_of(specs.begin(), specs.end(), [](const auto& spec) { return spec.tells_page; })) {
+      plan_[0].attr.mmap_data = 1;
+    }
     return std::move(plan_);
   }
 

@@ -87,7 +87,8 @@ base::Status EventSet::walk(size_t index, int fd, uint64_t id) {
   // One identifier for the event wherever it is open: each takes a program of its own.
   const uint64_t shared_id = opened_[index].empty() ? id : opened_[index].front().id;
   const uint64_t fields = plan_[index].attr.sample_type;
-  auto status = program_->attach(fd, shared_id, (fields & PERF_SAMPLE_ADDR) != 0, (fields & PERF_SAMPLE_PERIOD) != 0);
+  auto status = program_->attach(fd, shared_id, (fields & PERF_SAMPLE_ADDR) != 0, (fields & PERF_SAMPLE_PERIOD) != 0,
+                                 plan_[index].spec.tells_page);
   if (!status) walk_refusal_ = status.error();
   return status;
 }

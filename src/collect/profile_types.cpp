@@ -9,9 +9,10 @@ extern const ProfileType kTypeCpu;
 extern const ProfileType kTypeContextSwitches;
 extern const ProfileType kTypeCacheMisses;
 extern const ProfileType kTypeSyscalls;
+extern const ProfileType kTypeMemory;
 
 std::span<const ProfileType* const> profile_types() {
-  static const std::array kTypes{&kTypeCpu, &kTypeContextSwitches, &kTypeCacheMisses, &kTypeSyscalls};
+  static const std::array kTypes{&kTypeCpu, &kTypeContextSwitches, &kTypeCacheMisses, &kTypeSyscalls, &kTypeMemory};
   return kTypes;
 }
 
