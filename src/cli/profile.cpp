@@ -16,6 +16,7 @@
 #include "cli/call_graph_option.h"
 #include "cli/command.h"
 #include "cli/input.h"
+#include "cli/off_cpu_options.h"
 #include "cli/recording.h"
 #include "cli/redaction_key.h"
 #include "cli/report_page.h"
@@ -48,7 +49,7 @@ constexpr size_t kTopFunctions = 10;
 constexpr OptionsWithValue kOptionsWithValue{
     "tpcdfouGCDe",
     "--type --pid --tid --command --duration --freq --period --output --uid --cgroup --container --cpu --delay --event "
-    "--call-graph --symfs --debug-root --debuginfod-timeout"};
+    "--call-graph --symfs --debug-root --debuginfod-timeout --min-us --max-us --state --threshold --budget"};
 
 struct Flags {
   std::string types = "cpu";
@@ -60,6 +61,7 @@ struct Flags {
   std::string frequency;
   std::string period;
   std::string call_graph = "auto";
+  OffCpuFlags off_cpu;
   std::string folder = "tephra-out";
   InputOptions input;
   bool no_java_maps = false;
@@ -88,6 +90,7 @@ void declare(CLI::App& parser, Flags& flags) {
   parser.add_option("-f,--freq", flags.frequency, "samples a second (99), or max")->type_name("HZ");
   parser.add_option("--period", flags.period, "one sample every so many events instead")->type_name("N");
   parser.add_option("--call-graph", flags.call_graph, kCallGraphHelp)->type_name("MODE");
+  flags.off_cpu.declare(parser);
   parser.add_option("-o,--output", flags.folder, "the folder for the files (tephra-out)")->type_name("DIR");
   declare_names(parser, flags.input.symbols);
   refuse_redact(parser);
@@ -135,6 +138,11 @@ base::Status add_types(const Flags& flags, std::vector<Shown>& types, collect::R
   if (!flags.period.empty()) {
     TEPHRA_TRY(settings.period, period_of(flags.period, "--period"));
   }
+  const auto takes_waits = [](const Shown& shown) { return shown.type->name == "offcpu" || shown.type->name == "wall"; };
+  if (flags.off_cpu.any() && std::ranges::none_of(types, takes_waits)) {
+    return base::usage_error("these options are of waits", "", "", "Add -t offcpu.");
+  }
+  TEPHRA_TRY(settings.off_cpu, off_cpu_settings(flags.off_cpu));
   for (Shown& shown : types) {
     TEPHRA_TRY(shown.event, shown.type->add(settings, options));
   }

@@ -6,12 +6,13 @@
 namespace tephra::collect {
 
 extern const ProfileType kTypeCpu;
+extern const ProfileType kTypeOffCpu;
 extern const ProfileType kTypeContextSwitches;
 extern const ProfileType kTypeCacheMisses;
 extern const ProfileType kTypeSyscalls;
 
 std::span<const ProfileType* const> profile_types() {
-  static const std::array kTypes{&kTypeCpu, &kTypeContextSwitches, &kTypeCacheMisses, &kTypeSyscalls};
+  static const std::array kTypes{&kTypeCpu, &kTypeOffCpu, &kTypeContextSwitches, &kTypeCacheMisses, &kTypeSyscalls};
   return kTypes;
 }
 
