@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 #include <set>
+#include <utility>
 #include <vector>
 
 namespace tephra::analysis {
@@ -37,7 +38,8 @@ class WallMaker {
   std::optional<WallTotals> make() {
     if (!find_running()) return {};
     const size_t rows = profile_.samples.size();
-    wall_ = profile_.events.add({profile_.strings.add(kWallEvent), profile_.strings.add("ns"), {}, false});
+    wall_ = profile_.events.add(
+        {profile_.strings.add(kWallEvent), profile_.strings.add("ns"), profile_.strings.add("parts"), false});
     for (size_t row = 0; row < rows; ++row) {
       const std::string_view event = name_of(row);
       if (event == events_.cpu) add_sampled(row);
@@ -137,7 +139,33 @@ class WallMaker {
   WallTotals totals_;
 };
 
+template <class Column>
+void keep_rows(Column& column, const std::vector<size_t>& rows) {
+  if (column.empty()) return;
+  Column kept;
+  kept.reserve(rows.size());
+  for (const size_t row : rows) kept.push_back(column[row]);
+  column = std::move(kept);
+}
+
 }  // namespace
+
+void keep_wall_clock(model::Profile& profile) {
+  model::Samples& samples = profile.samples;
+  std::vector<size_t> rows;
+  for (size_t row = 0; row < samples.size(); ++row) {
+    if (profile.text(profile.events[samples.event[row]].name) == kWallEvent) rows.push_back(row);
+  }
+  keep_rows(samples.event, rows);
+  keep_rows(samples.thread, rows);
+  keep_rows(samples.count, rows);
+  keep_rows(samples.value, rows);
+  keep_rows(samples.time, rows);
+  keep_rows(samples.cpu, rows);
+  keep_rows(samples.labels, rows);
+  keep_rows(samples.walk_end, rows);
+  keep_rows(samples.stack, rows);
+}
 
 std::optional<WallTotals> add_wall_clock(model::Profile& profile, const WallEvents& events) {
   return WallMaker(profile, events).make();

@@ -31,4 +31,7 @@ struct WallTotals {
 // has no such events.
 std::optional<WallTotals> add_wall_clock(model::Profile& profile, const WallEvents& events);
 
+// Leaves out the samples of all other events.
+void keep_wall_clock(model::Profile& profile);
+
 }  // namespace tephra::analysis

@@ -6,9 +6,12 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <map>
+#include <tuple>
 #include <utility>
 
 #include "base/bytes.h"
+#include "base/clock.h"
 
 namespace tephra::collect {
 namespace {
@@ -48,7 +51,8 @@ OffCpuProgram::Settings program_settings(const OffCpuSettings& wanted,
   settings.states = wanted.states;
   settings.shortest = wanted.shortest;
   settings.longest = wanted.longest;
-  settings.threshold = wanted.threshold;
+  // A wait that was chosen stands for others, so none is told alone.
+  settings.threshold = wanted.budget ? std::chrono::nanoseconds::max() : wanted.threshold;
   settings.running = wanted.wall;
   settings.split_wakeups = wanted.wall;
   settings.wakers = wanted.wakers;
@@ -247,7 +251,49 @@ void OffCpuCollector::write_wait(const Wait& wait, bool last) {
   waits_->write(sample, records_);
 }
 
+// Waits whose stacks were not taken, to keep the budget, are added to those of the same thread and state whose were: in
+// proportion to their times, so that all of them together stay what they are. Where there are none, they stay apart.
+void OffCpuCollector::spread_not_sampled() {
+  struct Class {
+    tephra_wait_sum left{};  // to be spread
+    tephra_wait_sum taken{};
+    tephra_wait_sum seen{};  // of `taken`, so far
+    tephra_wait_sum given{};
+  };
+  const auto class_of = [](const tephra_wait_key& key) { return std::tuple(key.pid, key.tid, key.state); };
+  const auto is_left = [](const tephra_wait_key& key) { return (key.flags & TEPHRA_WAIT_NO_STACK) != 0; };
+  std::map<std::tuple<uint32_t, uint32_t, uint32_t>, Class> classes;
+  for (const auto& [key, sum] : sums_) {
+    Class& same = classes[class_of(key)];
+    tephra_wait_sum& part = is_left(key) ? same.left : same.taken;
+    part.ns += sum.ns;
+    part.count += sum.count;
+  }
+  const auto share = [](uint64_t left, uint64_t seen, uint64_t taken) {
+    return taken == 0 ? 0 : static_cast<uint64_t>(static_cast<unsigned __int128>(left) * seen / taken);
+  };
+  for (auto& [key, sum] : sums_) {
+    Class& same = classes[class_of(key)];
+    if (is_left(key) || same.left.count == 0 || same.taken.ns == 0) continue;
+    same.seen.ns += sum.ns;
+    same.seen.count += sum.count;
+    const uint64_t ns = share(same.left.ns, same.seen.ns, same.taken.ns);
+    const uint64_t count = share(same.left.count, same.seen.count, same.taken.count);
+    sum.ns += ns - same.given.ns;
+    sum.count += count - same.given.count;
+    same.given.ns = ns;
+    same.given.count = count;
+  }
+  std::erase_if(sums_, [&](const auto& each) {
+    const Class& same = classes[class_of(each.first)];
+    if (!is_left(each.first) || same.taken.ns == 0) return false;
+    add(totals_.spread, each.second);
+    return true;
+  });
+}
+
 void OffCpuCollector::write_sums(bool last) {
+  if (settings_.budget) spread_not_sampled();
   for (const auto& [key, sum] : std::exchange(sums_, {})) {
     if (key.state == TEPHRA_RAN) {
       write_run_time({key, sum, 0});
@@ -262,8 +308,24 @@ void OffCpuCollector::write_sums(bool last) {
   }
 }
 
+// Chooses so that the stacks of the next second cost no more than asked for, if it is as the last one was.
+void OffCpuCollector::keep_budget() {
+  if (!settings_.budget) return;
+  const auto totals = program_->totals();
+  const uint64_t now = base::monotonic_ns();
+  const double elapsed = seconds(now - std::exchange(last_tick_ns_, now));
+  const auto switches = static_cast<double>(totals.switches - std::exchange(last_switches_, totals.switches));
+  if (elapsed <= 0 || totals.ns_per_switch <= 0) return;
+  const double affordable = *settings_.budget * elapsed * 1e9 / totals.ns_per_switch;
+  const double wanted = std::clamp(std::ceil(switches / std::max(affordable, 1.0)), 1.0, 100'000.0);
+  one_in_ = static_cast<uint32_t>(wanted);
+  most_one_in_ = std::max(most_one_in_, one_in_);
+  program_->take_one_stack_in(one_in_);
+}
+
 base::Status OffCpuCollector::tick() {
   if (program_->begun_ns() == 0) return {};
+  keep_budget();
   TEPHRA_CHECK_OK(program_->read_all(*this));
   if (++ticks_ % kTicksBetweenWrites == 0 || sums_.size() > kMostSums) write_sums(false);
   return {};
@@ -305,15 +367,25 @@ std::vector<std::string> OffCpuCollector::notes() const {
   if (totals_.stack_lost.count > 0) {
     lines.push_back(share_text(totals_.stack_lost, all) + " have no stack: it found no room on its way");
   }
+  if (totals_.spread.count > 0) {
+    lines.push_back(share_text(totals_.spread, all) +
+                    fmt::format(" were added to others of their thread, to keep the budget: one stack in up to {} was "
+                                "taken",
+                                most_one_in_));
+  }
+  if (totals_.not_sampled.count > 0) {
+    lines.push_back(share_text(totals_.not_sampled, all) + " have no stack, to keep the budget");
+  }
   if (program.not_watched > 0) {
     lines.push_back(fmt::format("{} threads were not watched: the kernel had no memory for it", program.not_watched));
   }
   if (settings_.wall && !lived_.empty()) lines.push_back(account_text());
   const double elapsed = seconds(program_->stopped_ns() - program_->begun_ns());
   if (program.switches > 0 && program.ns_per_switch > 0 && elapsed > 0) {
-    const double cost = static_cast<double>(program.switches) * program.ns_per_switch * 1e-9;
-    lines.push_back(fmt::format("timed {} waits at {:.1f} µs each: {:.2f} % of one CPU", program.switches,
-                                program.ns_per_switch / 1000, 100 * cost / elapsed));
+    const auto taken = static_cast<double>(program.switches - program.skipped);
+    lines.push_back(fmt::format("timed {} waits, took the stacks of {} at {:.1f} µs each: {:.2f} % of one CPU",
+                                program.switches, program.switches - program.skipped, program.ns_per_switch / 1000,
+                                100 * taken * program.ns_per_switch * 1e-9 / elapsed));
   }
   return lines;
 }

@@ -53,7 +53,8 @@ class OffCpuCollector : public Collector, private kernel::OffCpuProgram::Listene
     std::array<Sum, TEPHRA_OFF_CPU_STATES> by_state{};
     Sum no_room;      // had no room in the kernel for a sum with its stack
     Sum stack_lost;   // whose stack found no room on its way
-    Sum not_sampled;  // whose stack was not taken, to keep the budget
+    Sum spread;       // whose stack was not taken, to keep the budget, and that were added to others
+    Sum not_sampled;  // the same, where there were no others
     Sum waits() const;
   };
   const Totals& totals() const { return totals_; }
@@ -85,6 +86,7 @@ class OffCpuCollector : public Collector, private kernel::OffCpuProgram::Listene
   void write_wait(const Wait& wait, bool last);
   void write_run_time(const Wait& wait);
   void keep_budget();
+  void spread_not_sampled();
   std::string account_text() const;
 
   OffCpuSettings settings_;
@@ -106,6 +108,11 @@ class OffCpuCollector : public Collector, private kernel::OffCpuProgram::Listene
   Totals totals_;
   uint64_t ticks_ = 0;
   uint64_t stacks_refused_ = 0;
+  // To keep the budget: as of the last tick, and how many waits have one stack taken.
+  uint64_t last_tick_ns_ = 0;
+  uint64_t last_switches_ = 0;
+  uint32_t one_in_ = 1;
+  uint32_t most_one_in_ = 1;
 };
 
 }  // namespace tephra::collect

@@ -12,6 +12,8 @@ namespace tephra::collect {
 inline constexpr const char* kOffCpuEvent = "offcpu-time";
 inline constexpr const char* kRunTimeEvent = "run-time";
 inline constexpr const char* kWakersEvent = "wakers";
+// Made of them when the recording is read (analysis/wall.h).
+inline constexpr const char* kWallClockEvent = "wall-clock";
 
 // Which waits are told, and how.
 struct OffCpuSettings {

@@ -7,12 +7,13 @@ namespace tephra::collect {
 
 extern const ProfileType kTypeCpu;
 extern const ProfileType kTypeOffCpu;
+extern const ProfileType kTypeWall;
 extern const ProfileType kTypeContextSwitches;
 extern const ProfileType kTypeCacheMisses;
 extern const ProfileType kTypeSyscalls;
 
 std::span<const ProfileType* const> profile_types() {
-  static const std::array kTypes{&kTypeCpu, &kTypeOffCpu, &kTypeContextSwitches, &kTypeCacheMisses, &kTypeSyscalls};
+  static const std::array kTypes{&kTypeCpu, &kTypeOffCpu, &kTypeWall, &kTypeContextSwitches, &kTypeCacheMisses, &kTypeSyscalls};
   return kTypes;
 }
 
