@@ -1,5 +1,6 @@
 """Live tests of `tephra profile -t offcpu`: waits of programs that know how long they waited."""
 
+import collections
 import glob
 import os
 import subprocess
@@ -61,25 +62,22 @@ class KnownWaits(OffCpuTest):
         _, truth, path = self.profile("-t", "offcpu", target=("--", program("known_waits"), "mutex", "8"))
         ns, count = truth["mutex"]
         self.assert_near(self.ns_in(path, "wait_for_lock"), ns, 0.02)
-        locked = [wait for wait in waits.Waits(path).waits if wait.address and wait.ns > 20_000_000]
-        self.assertEqual(len(locked), count)
-        self.assertEqual(len({wait.address for wait in locked}), 1)
+        # The last wait for a futex is that for the end of the other thread.
+        locked = [wait for wait in waits.Waits(path).waits if wait.address and wait.ns > 10_000_000]
+        addresses = collections.Counter(wait.address for wait in locked)
+        self.assertEqual(addresses.most_common(1)[0][1], count)
         self.assertGreater(self.ns_in(path, "hold_lock"), 0.9 * 8 * 40_000_000)
 
     def test_every_wait_of_a_ping_pong_is_counted(self):
         rounds = 20_000
-        _, _, path = self.profile("-t", "offcpu",
-                                  target=("--", "taskset", "-c", "0", program("known_waits"), "pipe", str(rounds)))
+        _, truth, path = self.profile("-t", "offcpu",
+                                      target=("--", "taskset", "-c", "0", program("known_waits"), "pipe", str(rounds)))
         recorded = waits.Waits(path)
-        blocked = [wait for wait in recorded.waits if wait.state == waits.SLEEPING and wait.syscall == 0]
-        of_thread = {}
-        for wait in blocked:
-            of_thread[wait.tid] = of_thread.get(wait.tid, 0) + wait.count
-        # On one CPU each read has to wait, but for one whose byte was there since its thread was preempted.
-        self.assertEqual(len(of_thread), 2)
-        for count in of_thread.values():
-            self.assertLessEqual(count, rounds + 1)
-            self.assertGreater(count, 0.98 * rounds)
+        blocked = [wait for wait in recorded.waits
+                   if wait.state in (waits.SLEEPING, waits.UNINTERRUPTIBLE) and wait.syscall in (0, 1)
+                   and not wait.flags & waits.FOR_IO]
+        self.assertEqual(sum(wait.count for wait in blocked), truth["pipe"][1])
+        self.assertGreater(truth["pipe"][1], rounds)
         # Sums, not a record each.
         self.assertLess(recorded.bytes, 40_000)
 
@@ -123,7 +121,8 @@ class KnownWaits(OffCpuTest):
         count = 5000 if os.environ.get("TEPHRA_FULL") else 300
         _, truth, path = self.profile("-t", "offcpu", target=("--", program("known_waits"), "threads", str(count)))
         slept = [wait for wait in waits.Waits(path).waits if wait.syscall == 230]
-        self.assertEqual(sum(wait.count for wait in slept), count)
+        self.assertEqual(sum(wait.count for wait in slept), truth["threads"][1])
+        self.assertLessEqual(abs(truth["threads"][1] - count), 0.1 * count)
         self.assert_near(sum(wait.ns for wait in slept), truth["threads"][0], 0.15, "(the rest is waking up)")
 
 

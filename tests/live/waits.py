@@ -7,7 +7,7 @@ Wait = collections.namedtuple("Wait", "pid tid time ns state flags syscall count
 Waker = collections.namedtuple("Waker", "pid tid number upper chain")
 
 SLEEPING, UNINTERRUPTIBLE, RUN_QUEUE, OTHER = range(4)
-SINGLE, OPEN_BEGIN, OPEN_END, NO_STACK = 2, 4, 8, 16
+FOR_IO, SINGLE, OPEN_BEGIN, OPEN_END, NO_STACK = 1, 2, 4, 8, 16
 
 _BPF_OUTPUT = 10
 _IP, _TID, _TIME, _CPU, _PERIOD, _CHAIN, _RAW, _REGS, _STACK, _IDENTIFIER = (

@@ -12,6 +12,7 @@ import waits
 class WallTest(OffCpuTest):
     def test_sums_of_threads_are_elapsed_time(self):
         child = self.start(program("known_waits"), "mix", "60000")
+        self.assertEqual(child.stdout.readline(), "ready\n")
         result, _, path = self.profile("-t", "wall", "-f", "999", "-d", "1", target=("-p", str(child.pid)))
         recorded = waits.Waits(path)
         sums = recorded.of_thread()
@@ -30,6 +31,7 @@ class WallTest(OffCpuTest):
 
     def test_running_is_what_the_kernel_counts(self):
         child = self.start(program("known_waits"), "mix", "60000")
+        self.assertEqual(child.stdout.readline(), "ready\n")
 
         def ran():
             files = glob.glob(f"/proc/{child.pid}/task/*/schedstat")

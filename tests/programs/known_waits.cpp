@@ -2,6 +2,7 @@
 // Waits of known kinds and lengths, each in a function of its own. Prints what it measured itself, a line each:
 // name, nanoseconds, count. `known_waits KIND [NUMBER]`.
 #include <pthread.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -21,6 +22,13 @@ uint64_t now() {
   timespec time{};
   clock_gettime(CLOCK_MONOTONIC, &time);
   return static_cast<uint64_t>(time.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(time.tv_nsec);
+}
+
+// How often this thread has given up its CPU, as the kernel counts it: a sleep or a read may also be over at once.
+uint64_t gave_up() {
+  rusage usage{};
+  getrusage(RUSAGE_THREAD, &usage);
+  return static_cast<uint64_t>(usage.ru_nvcsw);
 }
 
 void told(const char* name, uint64_t ns, uint64_t count) {
@@ -95,19 +103,25 @@ void ping_pong(int rounds) {
   int there[2];
   int back[2];
   if (pipe(there) != 0 || pipe(back) != 0) std::_Exit(1);
+  uint64_t waits_there = 0;
   std::thread other([&] {
+    const uint64_t before = gave_up();
     for (int i = 0; i < rounds; ++i) {
       wait_for_byte(there[0]);
       send_byte(back[1]);
     }
+    waits_there = gave_up() - before;
   });
+  const uint64_t before = gave_up();
   const uint64_t begin = now();
   for (int i = 0; i < rounds; ++i) {
     send_byte(there[1]);
     wait_for_byte(back[0]);
   }
-  told("pipe", now() - begin, static_cast<uint64_t>(rounds));
+  const uint64_t elapsed = now() - begin;
+  const uint64_t waits_here = gave_up() - before;
   other.join();
+  told("pipe", elapsed, waits_here + waits_there);
 }
 
 __attribute__((noinline)) void asleep_all_along(int fd) {
@@ -129,15 +143,18 @@ void sleeper(long ms) {
 // Threads that begin, wait once and end.
 void short_threads(int count) {
   uint64_t slept = 0;
+  uint64_t waits = 0;
   for (int i = 0; i < count; ++i) {
     std::thread thread([&] {
+      const uint64_t before = gave_up();
       const uint64_t begin = now();
       sleep_in_named_function(2);
       slept += now() - begin;
+      waits += gave_up() - before;
     });
     thread.join();
   }
-  told("threads", slept, static_cast<uint64_t>(count));
+  told("threads", slept, waits);
 }
 
 void sleeps(int count) {
@@ -155,6 +172,8 @@ void mix(long ms) {
   const uint64_t end = now() + static_cast<uint64_t>(ms) * 1'000'000;
   std::thread busy([&] { compute_until(end); });
   std::thread lazy([&] { sleep_in_named_function(ms); });
+  std::printf("ready\n");
+  std::fflush(stdout);
   while (now() < end) {
     compute_until(now() + 10'000'000);
     sleep_in_named_function(10);
