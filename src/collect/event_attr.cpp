@@ -101,6 +101,12 @@ void set_content(perf_event_attr& attr, const kernel::EventSpec& event, const Sa
 }  // namespace
 
 void set_rate(perf_event_attr& attr, const kernel::EventSpec& event, const SampleSettings& settings) {
+  if (event.collected) {  // what each sample weighs is in it
+    attr.freq = 0;
+    attr.sample_period = 1;
+    attr.sample_type |= PERF_SAMPLE_PERIOD;
+    return;
+  }
   const bool own = event.period || event.frequency;
   const auto period = own ? event.period : settings.period;
   const auto frequency = own ? event.frequency : settings.frequency;

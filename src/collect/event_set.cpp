@@ -112,6 +112,7 @@ base::Result<bool> EventSet::attach(const Whom& whom, size_t inherited) {
     const bool stays = renewal_ && event.tracking;
     if (whom.tid > 0) times.push_back(stays ? 0 : base::monotonic_ns());
     if (stays || !on_cpu(event, place)) continue;
+    if (event.spec.collected && !opened_[index].empty()) continue;
     const int cpu = rings_.cpus()[place];
     const int cgroup = event.everywhere ? -1 : whom.cgroup_fd;
     const int leader_fd = event.leader < 0 ? -1 : fds[static_cast<size_t>(event.leader) * places + place];

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "collect/off_cpu_settings.h"
 #include "collect/recorder.h"
 #include "kernel/event_spec.h"
 
@@ -19,6 +20,7 @@ struct TypeSettings {
   std::optional<uint64_t> period;
   bool minor_faults = false;  // of `mem`: these alone; neither or both: all
   bool major_faults = false;
+  OffCpuSettings off_cpu;
 };
 
 // A kind of profile: what is recorded for it, and what of the recording shows it. One file each (type_NAME.cpp).

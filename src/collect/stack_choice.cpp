@@ -67,6 +67,11 @@ std::string because(const base::Error& error) {
   return fmt::format("{}{}{}", error.why.empty() ? error.what : error.why, error.fix.empty() ? "" : ". ", error.fix);
 }
 
+// What is collected has no copies of stacks, and no branches: those would be too many.
+CallGraph collected_stacks(CallGraph wanted) {
+  return wanted == CallGraph::kNone ? CallGraph::kNone : CallGraph::kFramePointers;
+}
+
 // What is left where nothing can be walked in the kernel.
 StackChoice choose_without_bpf(const SampleSettings& settings, const std::vector<kernel::EventSpec>& events,
                                const Target& target, const std::string& why) {
@@ -75,6 +80,10 @@ StackChoice choose_without_bpf(const SampleSettings& settings, const std::vector
   const bool precise = std::any_of(events.begin(), events.end(), [](const auto& event) { return event.precise > 0; });
   const bool copies = frames.known && !frames.kept && settings.user_stacks && !precise;
   choice.of_events.assign(events.size(), copies ? CallGraph::kDwarf : CallGraph::kFramePointers);
+  // Those are taken by a program in the kernel anyway.
+  for (size_t at = 0; at < events.size(); ++at) {
+    if (events[at].collected) choice.of_events[at] = CallGraph::kFramePointers;
+  }
   choice.stack_bytes = settings.stack_bytes;
   if (copies) {
     choice.stack_bytes = stack_bytes_for(samples_a_second(events, settings));
@@ -109,6 +118,7 @@ void choose_bpf(const SampleSettings& settings, const std::vector<kernel::EventS
 
 std::string why_not_walked(const kernel::EventSpec& event, const SampleSettings& settings) {
   if (!settings.user_stacks) return "user stacks are not wanted";
+  if (event.collected) return {};
   if (event.tracepoint()) return "tracepoints carry data that the program in the kernel does not take";
   if (event.bpf_output()) return "it has no stack of its own";
   if (event.leader_samples) return "its samples hold the counts of a group (:S)";
@@ -143,7 +153,12 @@ base::Result<StackChoice> choose_stacks(const SampleSettings& settings, const st
   choice.of_events.assign(events.size(), settings.call_graph);
   choice.stack_bytes = settings.stack_bytes;
   const bool automatic = settings.call_graph == CallGraph::kAuto;
-  if (!automatic && settings.call_graph != CallGraph::kBpf) return choice;
+  if (!automatic && settings.call_graph != CallGraph::kBpf) {
+    for (size_t at = 0; at < events.size(); ++at) {
+      if (events[at].collected) choice.of_events[at] = collected_stacks(settings.call_graph);
+    }
+    return choice;
+  }
   if (!any_walked(events, settings)) {
     const std::string why = events.empty() ? "there is no event" : why_not_walked(events[0], settings);
     if (!automatic) {

@@ -45,6 +45,8 @@ struct EventSpec {
   // A PMU that counts for a whole socket is read on these CPUs alone. Empty: on every CPU.
   std::vector<int> cpus;
   std::string filter;  // for a tracepoint, the kernel's filter expression
+  // perf has no samples of it: they are made by a collector of ours, under its name and number. It is opened once.
+  bool collected = false;
 
   bool tracepoint() const;
   bool hardware() const;
