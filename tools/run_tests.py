@@ -14,6 +14,7 @@ import unittest
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 SKIPPED_STATUS = 77
+SLOWEST_TOLD = 12  # live tests
 MOST_TRIED_AGAIN = 3  # live tests; when more fail, it is not the machine
 
 Result = collections.namedtuple("Result", "passed failed skipped")
@@ -114,13 +115,31 @@ def suite_live(options):
     os.environ["TEPHRA"] = os.path.join(build("release", "tephra", "test_programs"), "tephra")
     sys.path.insert(0, os.path.join(ROOT, "tests", "live"))
     tests = unittest.defaultTestLoader.discover(os.path.join(ROOT, "tests", "live"), pattern="*_test.py")
-    outcome = unittest.TextTestRunner(verbosity=1, buffer=True).run(tests)
+    outcome = unittest.TextTestRunner(verbosity=1, buffer=True, resultclass=TimedResult).run(tests)
+    for seconds, name in sorted(outcome.times, reverse=True)[:SLOWEST_TOLD]:
+        print(f"  took {seconds:.0f} s: {name}")
     for test, reason in outcome.skipped:
         print(f"  skipped {test.id()}: {reason}")
     bad = failed_tests(outcome)
     worth_it = 0 < len(bad) <= MOST_TRIED_AGAIN and all("." in name for name in bad)  # else no test by itself
     still_bad = try_again(bad) if worth_it else bad
     return Result(outcome.testsRun - len(still_bad) - len(outcome.skipped), len(still_bad), len(outcome.skipped))
+
+
+class TimedResult(unittest.TextTestResult):
+    """Remembers how long each test took, for those who want the suite to be quicker."""
+
+    def __init__(self, *arguments, **settings):
+        super().__init__(*arguments, **settings)
+        self.times = []
+
+    def startTest(self, test):
+        self.begun = time.monotonic()
+        super().startTest(test)
+
+    def stopTest(self, test):
+        super().stopTest(test)
+        self.times.append((time.monotonic() - self.begun, test.id()))
 
 
 def failed_tests(outcome):
@@ -168,7 +187,7 @@ def seeds_of(fuzzer):
 
 
 def suite_fuzz(options):
-    folder = build("fuzz")
+    folder = build("asan", "fuzzers")
     seconds = 120 if options.long else 5
     commands = []
     fuzzers = sorted(glob.glob(os.path.join(folder, "fuzzers", "*_fuzzer")))
@@ -220,18 +239,21 @@ def run_scripts(commands):
 
 EVERYDAY = {"layers": suite_layers, "unit": suite_unit, "live": suite_live, "unit-asan": suite_unit_asan,
             "fuzz": suite_fuzz}
-HEAVY = {"browser": suite_browser, "vm": suite_vm, "unit-tsan": suite_unit_tsan}
+HEAVY = {"browser": suite_browser, "vm": suite_vm}
+LONG = {"unit-tsan": suite_unit_tsan}  # a build of its own, which does not fit beside the others in an hour
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--all", action="store_true", help="also the suites with heavy peers")
-    parser.add_argument("--long", action="store_true", help="also long fuzzing; implies --all")
-    parser.add_argument("word", nargs="*", help="only these suites: " + ", ".join({**EVERYDAY, **HEAVY}))
+    parser.add_argument("--long", action="store_true", help="also long fuzzing and ThreadSanitizer; implies --all")
+    parser.add_argument("word", nargs="*", help="only these suites: " + ", ".join({**EVERYDAY, **HEAVY, **LONG}))
     options = parser.parse_args()
     suites = dict(EVERYDAY)
     if options.all or options.long or options.word:
         suites.update(HEAVY)
+    if options.long or options.word:
+        suites.update(LONG)
     total = Result(0, 0, 0)
     for name, suite in suites.items():
         if options.word and name not in options.word:

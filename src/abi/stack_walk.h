@@ -44,6 +44,8 @@ struct tephra_walk_event {
   unsigned long long identifier;
   unsigned int with_address;
   unsigned int with_period;
+  unsigned int with_page; /* of a page fault: abi/fault_record.h in the raw data, and the size of the page */
+  unsigned int reserved;
 };
 
 /* Records that come through the ring beside samples; their types are above all of perf's. */

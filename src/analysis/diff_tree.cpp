@@ -299,7 +299,8 @@ class SideSums {
       sums_.mean_inverse_size += 1 / unit.size / count;
       sums_.weight_of_units += sums_.replicates ? 1 : unit.size;
     }
-    sums_.effective_samples = static_cast<uint64_t>(effective_ + 0.5);
+    // Above 2^63 there is no telling, and more than enough.
+    sums_.effective_samples = static_cast<uint64_t>(std::min(effective_ + 0.5, 9e18));
     const double whole =
         static_cast<double>(tree_.weight == DiffWeight::kSamples ? sums_.whole.count : sums_.whole.value);
     sums_.samples_of_weight = whole > 0 ? effective_ / whole : 1;

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <unordered_map>
 
+#include "analysis/label_frames.h"
 #include "analysis/labels.h"
 #include "base/names.h"
 
@@ -264,8 +265,8 @@ std::vector<std::string> expressions_without_match(const StackEdit& edit, uint8_
 }  // namespace
 
 bool StackEdit::changes_anything() const {
-  return focus || ignore || hide || show || show_from || prune_from || tag_focus || tag_ignore || !bases.empty() ||
-         fold_recursion || merge_templates || merge_threads || drop;
+  return focus || ignore || hide || show || show_from || prune_from || tag_focus || tag_ignore || !tag_root.empty() ||
+         !tag_leaf.empty() || !bases.empty() || fold_recursion || merge_templates || merge_threads || drop;
 }
 
 EditedProfile edit_stacks(const Profile& profile, const StackEdit& edit, const Profile& named) {
@@ -288,6 +289,12 @@ EditedProfile edit_stacks(const Profile& profile, const StackEdit& edit, const P
     append_row(out.samples, samples, i, StackId{stack});
   }
   out.stacks = plan.take_rows();
+  if (!edit.tag_leaf.empty() && !add_label_frames(out, edit.tag_leaf, LabelPlace::kLeaf)) {
+    edited.nowhere.push_back(fmt::format("--tagleaf '{}'", edit.tag_leaf));
+  }
+  if (!edit.tag_root.empty() && !add_label_frames(out, edit.tag_root, LabelPlace::kRoot)) {
+    edited.nowhere.push_back(fmt::format("--tagroot '{}'", edit.tag_root));
+  }
   edited.kept = model::totals(out);
   return edited;
 }

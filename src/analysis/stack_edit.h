@@ -21,6 +21,9 @@ struct StackEdit {
   std::optional<base::Pattern> tag_focus;   // only samples with such a label, "key:value"
   std::optional<base::Pattern> tag_ignore;  // no samples with such a label
 
+  std::string tag_root;  // the key of a label that becomes the outermost frame; empty: none does
+  std::string tag_leaf;  // likewise, the innermost
+
   std::vector<std::string> bases;  // callers of the outermost function of this very name are left out
   bool fold_recursion = false;     // a function that calls itself is one frame
   bool merge_templates = false;    // names lose what stands in angle brackets, and what is equal then is one

@@ -11,6 +11,8 @@
 
 #include <bpf/bpf_tracing.h>
 
+#include "page_fault.h"
+
 char program_license[] SEC("license") = "Dual BSD/GPL";
 
 /* From perf's interface. */
@@ -25,6 +27,7 @@ const volatile __u64 wake_bytes = 1 << 20;
 const volatile bool kernel_stacks = true;
 const volatile bool user_stacks = true;
 const volatile bool also_raw = false;
+const volatile bool page_faults = false;
 
 /* What the records of this instance's event carry. Written when it gets an event, which is after it was loaded: looking
  * at a program takes the kernel long enough that none is loaded in vain. */
@@ -106,6 +109,19 @@ __u32 woken = 0;
 SEC("raw_tp")
 int note_namespace(void* ctx) {
   tephra_note_namespace();
+  return 0;
+}
+
+/* Loaded where events of page faults are sampled. Arguments: address, registers, error code. */
+SEC("raw_tp/page_fault_user")
+int note_user_fault(__u64* arguments) {
+  tephra_note_fault(arguments[0], arguments[2]);
+  return 0;
+}
+
+SEC("raw_tp/page_fault_kernel")
+int note_kernel_fault(__u64* arguments) {
+  tephra_note_fault(arguments[0], arguments[2]);
   return 0;
 }
 
@@ -228,6 +244,8 @@ int stack_sample(struct bpf_perf_event_data* ctx) {
   __u32 tid;
   __u32 chain;
   __u32 end = TEPHRA_WALK_NOT_TOLD;
+  __u32 fault = 0;
+  __u64 page_size = 0;
   bool known;
   walk = bpf_map_lookup_elem(&walks, &zero);
   total = bpf_map_lookup_elem(&totals, &zero);
@@ -241,6 +259,11 @@ int stack_sample(struct bpf_perf_event_data* ctx) {
     wait_for(total, task, pid, tid, 0, ~0, ASK_AGAIN_NS);
     known = tephra_walk_as_parent(walk, task);
     if (!known && may_copy()) goto leave_to_perf;
+  }
+  if (page_faults && event.with_page) {
+    page_size = tephra_fault_page_size(ctx);
+    if (!page_size) goto leave_to_perf;
+    fault = tephra_fault_facts(task, ctx->addr, user == TEPHRA_USER_HERE ? walk->registers[TEPHRA_SP_NUMBER] : 0);
   }
   walk->words[1] = event.identifier;
   walk->words[2] = ip;
@@ -269,8 +292,11 @@ int stack_sample(struct bpf_perf_event_data* ctx) {
     end = walk->end | walk->guessed;
   }
   if (chain < 64) walk->words[chain] = walk->position - chain - 1;
+  /* Raw data: its size, and 32 bits. */
+  if (page_faults && event.with_page) tephra_put(walk, sizeof fault | (__u64)fault << 32);
   tephra_put(walk, 0); /* no registers */
   tephra_put(walk, 0); /* no copy of the stack */
+  if (page_faults && event.with_page) tephra_put(walk, page_size);
   send(walk, total, (in_user ? MISC_USER : MISC_KERNEL) | end << TEPHRA_WALK_END_SHIFT);
   return also_raw;
 leave_to_perf:

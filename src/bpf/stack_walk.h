@@ -319,6 +319,7 @@ static __always_inline void tephra_walk_user(struct tephra_walk* walk, __u32 max
 #define TEPHRA_IN_USER_CODE(from) (((from)->pstate & 0xf) == 0)
 #define TEPHRA_IS_32_BIT(from) (((from)->pstate & 0x10) != 0)
 #define TEPHRA_CODE_ADDRESS(from) ((from)->pc)
+#define TEPHRA_STACK_POINTER(from) ((from)->sp)
 #else
 #define TEPHRA_TAKE_REGISTERS(walk, from)   \
   do {                                      \
@@ -346,6 +347,7 @@ static __always_inline void tephra_walk_user(struct tephra_walk* walk, __u32 max
 #define TEPHRA_IN_USER_CODE(from) (((from)->cs & 3) == 3)
 #define TEPHRA_IS_32_BIT(from) (((from)->cs & 0xffff) == 0x23)
 #define TEPHRA_CODE_ADDRESS(from) ((from)->ip)
+#define TEPHRA_STACK_POINTER(from) ((from)->sp)
 #endif
 
 enum tephra_user_part {

@@ -105,10 +105,80 @@ struct sched_entity {
   struct cfs_rq* cfs_rq;
 };
 
+struct maple_tree {
+  void* ma_root;
+};
+
+struct maple_range_64 {
+  unsigned long pivot[15];
+  void* slot[16];
+};
+
+struct maple_arange_64 {
+  unsigned long pivot[9];
+  void* slot[10];
+};
+
+enum maple_type {
+  maple_dense,
+  maple_leaf_64,
+  maple_range_64,
+  maple_arange_64,
+};
+
+struct seqcount {
+  unsigned int sequence;
+};
+
 struct mm_struct {
+  struct maple_tree mm_mt;
+  struct seqcount mm_lock_seq;
   unsigned long start_code;
+  unsigned long start_brk;
+  unsigned long brk;
   unsigned long start_stack;
 };
+
+struct super_block {
+  unsigned long s_magic;
+};
+
+struct inode {
+  struct super_block* i_sb;
+};
+
+struct file {
+  struct inode* f_inode;
+};
+
+struct vm_area_struct {
+  unsigned long vm_start;
+  unsigned long vm_end;
+  struct mm_struct* vm_mm;
+  unsigned long vm_flags;
+  struct file* vm_file;
+};
+
+struct perf_sample_data {
+  __u64 sample_flags;
+  __u64 data_page_size;
+};
+
+struct bpf_perf_event_data_kern {
+  struct perf_sample_data* data;
+};
+
+#if defined(__TARGET_ARCH_arm64)
+struct thread_struct {
+  struct {
+    unsigned long tp_value;
+  } uw;
+};
+#else
+struct thread_struct {
+  unsigned long fsbase;
+};
+#endif
 
 struct ns_common {
   unsigned int inum;
@@ -140,6 +210,7 @@ struct task_struct {
   char comm[16];
   struct sched_entity se;
   struct sched_info sched_info;
+  struct thread_struct thread;
 };
 
 /* Up to Linux 5.13. */

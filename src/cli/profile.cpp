@@ -9,13 +9,16 @@
 #include <ctime>
 
 #include "analysis/call_tree.h"
+#include "analysis/resident_memory.h"
 #include "analysis/top.h"
+#include "analysis/wall.h"
 #include "base/file.h"
 #include "base/names.h"
 #include "cli/arguments.h"
 #include "cli/call_graph_option.h"
 #include "cli/command.h"
 #include "cli/input.h"
+#include "cli/off_cpu_options.h"
 #include "cli/recording.h"
 #include "cli/redaction_key.h"
 #include "cli/report_page.h"
@@ -29,6 +32,7 @@
 #include "model/event_weight.h"
 #include "views/flame_svg.h"
 #include "views/report_text.h"
+#include "views/resident_memory_text.h"
 
 namespace tephra::cli {
 namespace {
@@ -50,7 +54,7 @@ constexpr size_t kTopFunctions = 10;
 constexpr OptionsWithValue kOptionsWithValue{
     "tpcdfouGCDe",
     "--type --pid --tid --command --duration --freq --period --output --uid --cgroup --container --cpu --delay --event "
-    "--weight --call-graph --symfs --debug-root --debuginfod-timeout"};
+    "--weight --call-graph --symfs --debug-root --debuginfod-timeout --min-us --max-us --state --threshold --budget"};
 
 struct Flags {
   std::string types = "cpu";
@@ -62,9 +66,12 @@ struct Flags {
   std::string frequency;
   std::string period;
   std::string call_graph = "auto";
+  OffCpuFlags off_cpu;
   std::string folder = "tephra-out";
   InputOptions input;
   bool no_java_maps = false;
+  bool minor_faults = false;
+  bool major_faults = false;
 };
 
 std::string types_help() {
@@ -93,7 +100,10 @@ void declare(CLI::App& parser, Flags& flags) {
       ->type_name("FIELD");
   parser.add_option("-f,--freq", flags.frequency, "samples a second (99), or max")->type_name("HZ");
   parser.add_option("--period", flags.period, "one sample every so many events instead")->type_name("N");
+  parser.add_flag("--minor", flags.minor_faults, "with -t mem: only faults that read nothing from a disk");
+  parser.add_flag("--major", flags.major_faults, "with -t mem: only faults that waited for a disk");
   parser.add_option("--call-graph", flags.call_graph, kCallGraphHelp)->type_name("MODE");
+  flags.off_cpu.declare(parser);
   parser.add_option("-o,--output", flags.folder, "the folder for the files (tephra-out)")->type_name("DIR");
   declare_names(parser, flags.input.symbols);
   refuse_redact(parser);
@@ -141,6 +151,15 @@ base::Status add_types(const Flags& flags, std::vector<Shown>& types, collect::R
   if (!flags.period.empty()) {
     TEPHRA_TRY(settings.period, period_of(flags.period, "--period"));
   }
+  settings.minor_faults = flags.minor_faults;
+  settings.major_faults = flags.major_faults;
+  const auto takes_waits = [](const Shown& shown) {
+    return shown.type->name == "offcpu" || shown.type->name == "wall";
+  };
+  if (flags.off_cpu.any() && std::ranges::none_of(types, takes_waits)) {
+    return base::usage_error("these options are of waits", "", "", "Add -t offcpu.");
+  }
+  TEPHRA_TRY(settings.off_cpu, off_cpu_settings(flags.off_cpu));
   for (Shown& shown : types) {
     TEPHRA_TRY(shown.event, shown.type->add(settings, options));
   }
@@ -300,10 +319,15 @@ struct Drawn {
   Input input;
 };
 
+// Waits are as wide as they are long, however many there were.
+bool weighs_by_value(const Drawn& drawn) {
+  return model::weighs_by_value(drawn.input.profile) || drawn.type->name == "offcpu" || drawn.type->name == "wall";
+}
+
 // Folded stacks and the flame graph of one type.
 base::Status draw_type(const Drawn& drawn, const Flags& flags) {
   const model::Profile& profile = drawn.input.profile;
-  const bool by_value = model::weighs_by_value(profile);
+  const bool by_value = weighs_by_value(drawn);
   TEPHRA_CHECK_OK(base::write_file(drawn.stem + ".folded", formats::write_folded(profile, {.by_value = by_value})));
   views::FlameSvgOptions picture;
   picture.title = drawn.type->title;
@@ -325,6 +349,32 @@ bool has_samples_of(const model::Profile& profile, const std::string& event) {
          });
 }
 
+// Adds what is shown as wall-clock time, where that is wanted.
+void add_wall(const std::vector<Shown>& types, model::Profile& profile) {
+  const auto is_wall = [](const Shown& shown) { return shown.event == analysis::kWallEvent; };
+  if (std::ranges::none_of(types, is_wall)) return;
+  const auto sampled = std::ranges::find_if(profile.events, [&](const model::Event& event) {
+    const std::string_view name = profile.text(event.name);
+    return name != collect::kOffCpuEvent && name != collect::kRunTimeEvent && name != collect::kWakersEvent &&
+           !name.starts_with("dummy");
+  });
+  const std::string cpu = sampled == profile.events.end() ? "" : std::string(profile.text(sampled->name));
+  analysis::add_wall_clock(profile, {cpu, collect::kRunTimeEvent, collect::kOffCpuEvent});
+}
+
+// What shows one type, of a recording of several events. Wall-clock time is made of all of them.
+base::Result<Input> load_shown(InputOptions options, const Shown& shown) {
+  if (shown.event != analysis::kWallEvent) {
+    options.event = shown.event;
+    return load(options);
+  }
+  TEPHRA_TRY(Input input, load_with_all_events(options));
+  add_wall({shown}, input.profile);
+  analysis::keep_wall_clock(input.profile);
+  input.verdict = analysis::judge(input.profile);
+  return input;
+}
+
 // The report needs every sample of all events, the other files one event: most recordings are read once. A type without
 // samples is told and not drawn, unless it is the only one.
 base::Result<std::vector<Drawn>> draw(const std::string& stem, const std::vector<Shown>& types, const Flags& flags) {
@@ -332,6 +382,7 @@ base::Result<std::vector<Drawn>> draw(const std::string& stem, const std::vector
   options.path = stem + ".perf.data";
   options.build.keep_every_sample = true;
   TEPHRA_TRY(Input all, load_with_all_events(options));
+  add_wall(types, all.profile);
   const std::string title = types.size() == 1 ? std::string(types[0].type->title) : "Profile";
   TEPHRA_CHECK_OK(
       write_report_page(all, stem + ".html", {.title = title, .full_names = flags.input.symbols.full_names}));
@@ -343,8 +394,7 @@ base::Result<std::vector<Drawn>> draw(const std::string& stem, const std::vector
     if (types.size() == 1 && has_one_event(all.profile)) {
       next.input = std::move(all);
     } else {
-      options.event = shown.event;
-      TEPHRA_TRY(next.input, load(options));
+      TEPHRA_TRY(next.input, load_shown(options, shown));
     }
     TEPHRA_CHECK_OK(draw_type(next, flags));
     drawn.push_back(std::move(next));
@@ -357,6 +407,9 @@ void show_type(const Drawn& drawn, const Flags& flags, bool alone) {
   if (!alone) fmt::print("{}\n", drawn.type->title);
   fmt::print("{}\n", views::top_text(analysis::top_functions(input.profile, kTopFunctions),
                                      model::totals(input.profile), !flags.input.symbols.full_names));
+  if (drawn.type->name == "mem") {
+    fmt::print("{}\n", views::resident_memory_text(analysis::resident_memory(input.profile)));
+  }
   fmt::print("{}\n\n", flags.input.verbose ? analysis::details(input.verdict) : analysis::one_line(input.verdict));
 }
 

@@ -14,11 +14,12 @@ extern const Command kFoldCommand;
 extern const Command kProfileCommand;
 extern const Command kRecordCommand;
 extern const Command kReportCommand;
+extern const Command kSchedCommand;
 extern const Command kScriptCommand;
 
 std::span<const Command> commands() {
   static const std::array kCommands{kProfileCommand, kRecordCommand, kReportCommand,  kFlameCommand,   kDiffCommand,
-                                    kFoldCommand,    kScriptCommand, kConvertCommand, kArchiveCommand, kDoctorCommand};
+                                    kFoldCommand,    kScriptCommand, kSchedCommand,  kConvertCommand, kArchiveCommand, kDoctorCommand};
   return kCommands;
 }
 

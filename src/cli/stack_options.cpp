@@ -29,6 +29,10 @@ void StackOptions::declare(CLI::App& parser) {
   expression("--prune-from,--prune_from", prune_from, "leave out what the innermost such function calls");
   expression("--tagfocus", tag_focus, "only samples with such a label (key:value)");
   expression("--tagignore", tag_ignore, "no samples with such a label");
+  parser.add_option("--tagroot", tag_root, "put the label with this key below the stacks, as their outermost frame")
+      ->type_name("KEY")
+      ->group(kGroup);
+  parser.add_option("--tagleaf", tag_leaf, "put it on top of them")->type_name("KEY")->group(kGroup);
   parser.add_option("--base-frame", bases, "begin stacks at the function of this name, where they have it")
       ->allow_extra_args(false)
       ->type_name("NAME")
@@ -48,8 +52,8 @@ void StackOptions::declare(CLI::App& parser) {
 
 bool StackOptions::given() const {
   return !focus.empty() || !ignore.empty() || !hide.empty() || !show.empty() || !show_from.empty() ||
-         !prune_from.empty() || !tag_focus.empty() || !tag_ignore.empty() || !bases.empty() || fold_recursion ||
-         merge_templates || !merge_threads.empty();
+         !prune_from.empty() || !tag_focus.empty() || !tag_ignore.empty() || !tag_root.empty() || !tag_leaf.empty() ||
+         !bases.empty() || fold_recursion || merge_templates || !merge_threads.empty();
 }
 
 base::Result<analysis::StackEdit> StackOptions::edit() const {
@@ -63,6 +67,8 @@ base::Result<analysis::StackEdit> StackOptions::edit() const {
   TEPHRA_CHECK_OK(compile("--tagfocus", tag_focus, edit.tag_focus));
   TEPHRA_CHECK_OK(compile("--tagignore", tag_ignore, edit.tag_ignore));
   TEPHRA_CHECK_OK(compile("--merge-threads", merge_threads, edit.merge_threads));
+  edit.tag_root = tag_root;
+  edit.tag_leaf = tag_leaf;
   edit.bases = bases;
   edit.fold_recursion = fold_recursion;
   edit.merge_templates = merge_templates;

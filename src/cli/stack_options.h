@@ -20,6 +20,8 @@ struct StackOptions {
   std::string prune_from;
   std::string tag_focus;
   std::string tag_ignore;
+  std::string tag_root;
+  std::string tag_leaf;
   std::vector<std::string> bases;
   bool fold_recursion = false;
   bool merge_templates = false;

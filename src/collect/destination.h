@@ -10,6 +10,7 @@
 
 #include "base/bytes.h"
 #include "base/result.h"
+#include "collect/collector.h"
 #include "collect/copy_watch.h"
 #include "collect/features.h"
 #include "collect/record_summary.h"
@@ -45,6 +46,8 @@ class Destination {
   virtual BuildIds& files() = 0;
   // Also takes the samples that `engine` has walked, and tells it about processes.
   virtual void walk_stacks_with(StackEngine* engine) = 0;
+  // Also takes the samples that are collected.
+  virtual void collect_from(std::vector<Collector*> /*collectors*/) {}
   // Also lets `watch` look at copies of stacks as they pass.
   virtual void watch_copies_with(CopyWatch* /*watch*/) {}
   // There are more events than when the file was begun.

@@ -80,6 +80,7 @@ void set_content(perf_event_attr& attr, const kernel::EventSpec& event, const Sa
   add(settings.addresses, PERF_SAMPLE_DATA_SRC);
   add(settings.physical_addresses, PERF_SAMPLE_PHYS_ADDR);
   add(settings.data_page_size, PERF_SAMPLE_DATA_PAGE_SIZE | PERF_SAMPLE_ADDR);
+  add(event.tells_page, PERF_SAMPLE_ADDR | PERF_SAMPLE_DATA_PAGE_SIZE | PERF_SAMPLE_RAW);
   add(settings.code_page_size, PERF_SAMPLE_CODE_PAGE_SIZE);
   add(settings.weights, PERF_SAMPLE_WEIGHT_STRUCT);
   add(settings.cgroups, PERF_SAMPLE_CGROUP);
@@ -100,6 +101,12 @@ void set_content(perf_event_attr& attr, const kernel::EventSpec& event, const Sa
 }  // namespace
 
 void set_rate(perf_event_attr& attr, const kernel::EventSpec& event, const SampleSettings& settings) {
+  if (event.collected) {  // what each sample weighs is in it
+    attr.freq = 0;
+    attr.sample_period = 1;
+    attr.sample_type |= PERF_SAMPLE_PERIOD;
+    return;
+  }
   const bool own = event.period || event.frequency;
   const auto period = own ? event.period : settings.period;
   const auto frequency = own ? event.frequency : settings.frequency;

@@ -94,6 +94,10 @@ class Planner {
     for (size_t place = 0; place < specs.size(); ++place) add(specs[place], place);
     break_weak_groups();
     add_side_band(plan_[0].attr, settings_.sampling, support_);
+    // What faults do not tell themselves is told by what is mapped.
+    if (std::any_of(specs.begin(), specs.end(), [](const auto& spec) { return spec.tells_page; })) {
+      plan_[0].attr.mmap_data = 1;
+    }
     return std::move(plan_);
   }
 
@@ -108,7 +112,7 @@ class Planner {
   // come while the event itself is off, or elsewhere than where it counts.
   bool needs_tracking(const std::vector<kernel::EventSpec>& specs) const {
     return !target_.records_program() || settings_.starts_later || settings_.flight || settings_.renewed ||
-           samples_leaders(specs);
+           samples_leaders(specs) || (!specs.empty() && specs[0].collected);
   }
 
   void add_tracking() {
@@ -125,7 +129,7 @@ class Planner {
     sampling.inherit = inherit_;
     if (place < settings_.call_graphs.size()) sampling.call_graph = settings_.call_graphs[place];
     PlannedEvent event{spec, sampling_attr(spec, sampling, support_)};
-    event.walked = sampling.call_graph == CallGraph::kBpf;
+    event.walked = sampling.call_graph == CallGraph::kBpf && !spec.collected;
     event.attr.enable_on_exec = target_.records_program() && !settings_.starts_later;
     if (event.uses_counter()) event.attr.read_format |= kTimes;
     event.overwritten = settings_.flight;

@@ -87,7 +87,8 @@ base::Status EventSet::walk(size_t index, int fd, uint64_t id) {
   // One identifier for the event wherever it is open: each takes a program of its own.
   const uint64_t shared_id = opened_[index].empty() ? id : opened_[index].front().id;
   const uint64_t fields = plan_[index].attr.sample_type;
-  auto status = program_->attach(fd, shared_id, (fields & PERF_SAMPLE_ADDR) != 0, (fields & PERF_SAMPLE_PERIOD) != 0);
+  auto status = program_->attach(fd, shared_id, (fields & PERF_SAMPLE_ADDR) != 0, (fields & PERF_SAMPLE_PERIOD) != 0,
+                                 plan_[index].spec.tells_page);
   if (!status) walk_refusal_ = status.error();
   return status;
 }
@@ -111,6 +112,7 @@ base::Result<bool> EventSet::attach(const Whom& whom, size_t inherited) {
     const bool stays = renewal_ && event.tracking;
     if (whom.tid > 0) times.push_back(stays ? 0 : base::monotonic_ns());
     if (stays || !on_cpu(event, place)) continue;
+    if (event.spec.collected && !opened_[index].empty()) continue;
     const int cpu = rings_.cpus()[place];
     const int cgroup = event.everywhere ? -1 : whom.cgroup_fd;
     const int leader_fd = event.leader < 0 ? -1 : fds[static_cast<size_t>(event.leader) * places + place];

@@ -3,6 +3,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "collect/destination.h"
@@ -24,6 +25,7 @@ class FileDestination : public Destination {
   RecordCounts& counts() override { return drain_.counts(); }
   BuildIds& files() override { return drain_.files(); }
   void walk_stacks_with(StackEngine* engine) override { drain_.walk_stacks_with(engine); }
+  void collect_from(std::vector<Collector*> collectors) override { drain_.collect_from(std::move(collectors)); }
   void watch_copies_with(CopyWatch* watch) override { drain_.watch_copies_with(watch); }
   base::Status tell_events() override { return output_.describe_events(recorded_.events().file_events()); }
   bool is_pipe() const override { return output_.is_pipe(); }

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "collect/off_cpu_settings.h"
 #include "collect/recorder.h"
 #include "kernel/event_spec.h"
 
@@ -17,6 +18,9 @@ struct TypeSettings {
   std::vector<kernel::EventSpec> events;  // to be sampled in the place of the usual one; of `cpu` alone
   std::optional<uint64_t> frequency;      // as asked for, else not given
   std::optional<uint64_t> period;
+  bool minor_faults = false;  // of `mem`: these alone; neither or both: all
+  bool major_faults = false;
+  OffCpuSettings off_cpu;
 };
 
 // A kind of profile: what is recorded for it, and what of the recording shows it. One file each (type_NAME.cpp).

@@ -6,12 +6,16 @@
 namespace tephra::collect {
 
 extern const ProfileType kTypeCpu;
+extern const ProfileType kTypeOffCpu;
+extern const ProfileType kTypeWall;
 extern const ProfileType kTypeContextSwitches;
 extern const ProfileType kTypeCacheMisses;
 extern const ProfileType kTypeSyscalls;
+extern const ProfileType kTypeMemory;
 
 std::span<const ProfileType* const> profile_types() {
-  static const std::array kTypes{&kTypeCpu, &kTypeContextSwitches, &kTypeCacheMisses, &kTypeSyscalls};
+  static const std::array kTypes{&kTypeCpu,         &kTypeOffCpu,  &kTypeWall, &kTypeMemory, &kTypeContextSwitches,
+                                 &kTypeCacheMisses, &kTypeSyscalls};
   return kTypes;
 }
 

@@ -17,6 +17,7 @@
 #include "collect/file_destination.h"
 #include "collect/flight_destination.h"
 #include "collect/jit_watch.h"
+#include "collect/off_cpu_collector.h"
 #include "collect/program_end.h"
 #include "collect/recorded_events.h"
 #include "collect/recording_sections.h"
@@ -50,11 +51,13 @@ class Recorder {
 
  private:
   base::Status prepare();
+  base::Status open_collectors();
   base::Status open_destination();
+  base::Status enable();
   base::Status tell_existing();
   base::Status tell(base::Bytes records);
   void tell_choices() const;
-  bool start_program();
+  base::Result<bool> start_program();
 
   base::Status loop();
   void wait_for_work();
@@ -62,7 +65,7 @@ class Recorder {
   void hear_signals();
   bool told_to_hurry();
   void check_end();
-  void enable_when_due();
+  base::Status enable_when_due();
   base::Status hear_control();
   base::Status obey(const ControlCommand& command);
   void switch_events(const std::string& name, bool on);
@@ -111,6 +114,7 @@ class Recorder {
   WorkWaits waits_;
   RecordingSections sections_{options_, recorded_, jit_, names_, waits_};
   std::unique_ptr<Destination> destination_;
+  std::vector<std::unique_ptr<Collector>> collectors_;
   std::optional<CopyAdapter> copies_;  // where their size is ours to choose
 
   Clock::time_point started_;
@@ -130,11 +134,13 @@ class Recorder {
 base::Result<RecordSummary> Recorder::run() {
   TEPHRA_CHECK_OK(prepare());
   TEPHRA_CHECK_OK(recorded_.open(program_pid()));
+  TEPHRA_CHECK_OK(open_collectors());
   TEPHRA_CHECK_OK(open_destination());
   TEPHRA_CHECK_OK(tell_existing());
   tell_choices();
   started_ = Clock::now();
-  if (!start_program()) return summary();
+  TEPHRA_TRY(const bool program_runs, start_program());
+  if (!program_runs) return summary();
   if (auto status = destination_->publish(); !status) return salvage(std::move(status).error());
   next_tick_ = Clock::now() + tick_length();
   if (auto status = loop(); !status) return salvage(std::move(status).error());
@@ -162,11 +168,27 @@ base::Status Recorder::prepare() {
   return {};
 }
 
+base::Status Recorder::open_collectors() {
+  if (!options_.off_cpu) return {};
+  const OffCpuCollector::Surroundings surroundings{options_.target, program_pid(), recorded_.stacks(),
+                                                   recorded_.sampling(), events().file_events()};
+  TEPHRA_TRY(auto waits, OffCpuCollector::open(*options_.off_cpu, surroundings));
+  collectors_.push_back(std::move(waits));
+  return {};
+}
+
+// Of what is not enabled by the exec of a program.
+base::Status Recorder::enable() {
+  events().enable();
+  for (const auto& collector : collectors_) TEPHRA_CHECK_OK(collector->begin());
+  return {};
+}
+
 base::Status Recorder::open_destination() {
   TEPHRA_CHECK_OK(sections_.prepare(support_.clockid));
   recorded_.wait_for_tables();
   // What runs already is sampled from now on, and listed meanwhile.
-  if (!options_.target.records_program() && !starts_later()) events().enable();
+  if (!options_.target.records_program() && !starts_later()) TEPHRA_CHECK_OK(enable());
   if (options_.flight) {
     // A program of ours may read the keys itself.
     TEPHRA_TRY(destination_, FlightDestination::open(options_, !program_, recorded_, noter()));
@@ -180,6 +202,9 @@ base::Status Recorder::open_destination() {
     destination_->watch_copies_with(&copies_->watch());
   }
   if (recorded_.stacks() != nullptr) destination_->walk_stacks_with(recorded_.stacks());
+  std::vector<Collector*> collectors;
+  for (const auto& collector : collectors_) collectors.push_back(collector.get());
+  destination_->collect_from(std::move(collectors));
   RecordCounts& seen = destination_->counts();
   // Only while someone takes them: they would pile up over days.
   seen.want_tasks = recorded_.scans() || recorded_.copies_adapt();
@@ -228,10 +253,13 @@ void Recorder::tell_choices() const {
 }
 
 // False: it could not be started.
-bool Recorder::start_program() {
+base::Result<bool> Recorder::start_program() {
   if (options_.delay_s && *options_.delay_s >= 0) {
     enable_at_ =
         started_ + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(*options_.delay_s));
+  }
+  if (options_.target.records_program() && !starts_later()) {
+    for (const auto& collector : collectors_) TEPHRA_CHECK_OK(collector->begin());
   }
   if (program_) start_error_ = program_->start();
   if (recorded_.stacks() != nullptr && program_ && start_error_ == 0) recorded_.stacks()->prepare(program_->pid());
@@ -245,7 +273,7 @@ base::Status Recorder::loop() {
   while (!stop_) {
     wait_for_work();
     hear_signals();
-    enable_when_due();
+    TEPHRA_CHECK_OK(enable_when_due());
     TEPHRA_CHECK_OK(hear_control());
     check_end();
     TEPHRA_CHECK_OK(destination_->make_room(sections_, stop_));
@@ -263,6 +291,9 @@ void Recorder::wait_for_work() {
   if (recorded_.tasks() != nullptr) recorded_.tasks()->add_waits(others);
   if (control_ && control_->fd() >= 0) others.push_back({control_->fd(), POLLIN, 0});
   destination_->add_waits(others);
+  for (const auto& collector : collectors_) {
+    if (collector->fd() >= 0) others.push_back({collector->fd(), POLLIN, 0});
+  }
   const auto walked = recorded_.stacks() == nullptr ? std::nullopt : std::optional(recorded_.stacks()->fd());
   waits_.wait(events().rings(), std::move(others), walked, seconds_to_wait());
 }
@@ -302,10 +333,10 @@ void Recorder::check_end() {
   if (options_.duration_s && elapsed() >= end_after()) stop_ = done_early_ = true;
 }
 
-void Recorder::enable_when_due() {
-  if (!enable_at_ || Clock::now() < *enable_at_) return;
+base::Status Recorder::enable_when_due() {
+  if (!enable_at_ || Clock::now() < *enable_at_) return {};
   enable_at_.reset();
-  events().enable();
+  return enable();
 }
 
 base::Status Recorder::hear_control() {
@@ -402,6 +433,7 @@ base::Status Recorder::follow_generated_code() {
 base::Status Recorder::tick() {
   next_tick_ = Clock::now() + tick_length();
   destination_->tick(sections_);
+  for (const auto& collector : collectors_) TEPHRA_CHECK_OK(collector->tick());
   if (recorded_.stacks() != nullptr) recorded_.stacks()->tick();
   names_.hear();
   if (destination_->reader_gone()) stop_ = done_early_ = reader_gone_ = true;
@@ -438,9 +470,13 @@ void Recorder::tell_shared_counters() const {
 
 base::Status Recorder::conclude() {
   destination_->stop_sampling();
+  for (const auto& collector : collectors_) TEPHRA_CHECK_OK(collector->stop());
   seconds_ = elapsed();
   tell_shared_counters();
   TEPHRA_CHECK_OK(destination_->take_last());
+  for (const auto& collector : collectors_) {
+    for (const std::string& line : collector->notes()) note(line);
+  }
   if (recorded_.stacks() != nullptr) recorded_.stacks()->finish();
   TEPHRA_CHECK_OK(tell_walk_losses());
   TEPHRA_CHECK_OK(follow_generated_code());

@@ -9,6 +9,7 @@
 #include "base/result.h"
 #include "collect/event_attr.h"
 #include "collect/flight.h"
+#include "collect/off_cpu_settings.h"
 #include "collect/record_summary.h"
 #include "collect/recording_output.h"
 #include "collect/target.h"
@@ -26,6 +27,7 @@ struct RecordOptions {
   std::optional<double> duration_s;  // then the recording ends, and a program we started gets SIGTERM
   std::optional<double> delay_s;     // events are off so long; negative: until a control command
   std::optional<FlightSettings> flight;
+  std::optional<OffCpuSettings> off_cpu;  // waits of threads are collected, as samples of events that are among `events`
   std::string control;                              // "fifo:CTL[,ACK]" or "fd:CTL[,ACK]"; empty: none
   bool java_maps = true;                            // let Java processes write the names of compiled methods
   std::vector<std::string> command_line;            // stored in the file

@@ -59,8 +59,8 @@ base::Status RingDrain::last_pass() {
 
 bool RingDrain::sample_waits() {
   // These become part of the next batch.
-  if (engine_ != nullptr) engine_->take(walked_);
-  if (!walked_.empty()) return true;
+  if (engine_ != nullptr) engine_->take(made_);
+  if (!made_.empty()) return true;
   RingSet& rings = events_.rings();
   for (const RingSet::Retired& old : rings.retired()) {
     if (holds_sample(old.ring.pending())) return true;
@@ -86,17 +86,17 @@ base::Status RingDrain::take_all() {
     TEPHRA_CHECK_OK(take(ring));
   }
   if (keeper_ != nullptr) keeper_->end_round();
-  take_walked();
+  take_made();
   return flush();
 }
 
-void RingDrain::take_walked() {
-  if (engine_ == nullptr) return;
-  engine_->take(walked_);
-  if (walked_.empty()) return;
-  scan_records({{base::as_bytes(walked_), base::Bytes()}, walked_.size()}, counts_, files_);
-  batch_.push_back({walked_.data(), walked_.size()});
-  batch_bytes_ += walked_.size();
+void RingDrain::take_made() {
+  if (engine_ != nullptr) engine_->take(made_);
+  for (Collector* collector : collectors_) collector->take(made_);
+  if (made_.empty()) return;
+  scan_records({{base::as_bytes(made_), base::Bytes()}, made_.size()}, counts_, files_);
+  batch_.push_back({made_.data(), made_.size()});
+  batch_bytes_ += made_.size();
 }
 
 base::Status RingDrain::take(kernel::RingBuffer& ring) {
@@ -128,7 +128,7 @@ base::Status RingDrain::flush() {
   for (const auto& [ring, head] : batch_rings_) ring->release(head);
   batch_.clear();
   batch_rings_.clear();
-  walked_.clear();
+  made_.clear();
   batch_bytes_ = 0;
   if (!taken) return std::move(taken).error();
   return {};

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "collect/collector.h"
 #include "collect/copy_watch.h"
 #include "collect/event_set.h"
 #include "collect/features.h"
@@ -31,6 +32,8 @@ class RingDrain {
   // Also takes the samples that `engine` has walked, and tells it about processes.
   void walk_stacks_with(StackEngine* engine) { engine_ = engine; }
 
+  // Also takes the samples that are collected.
+  void collect_from(std::vector<Collector*> collectors) { collectors_ = std::move(collectors); }
   // Also lets `watch` look at copies of stacks.
   void watch_copies_with(CopyWatch* watch) { copies_ = watch; }
 
@@ -57,7 +60,7 @@ class RingDrain {
 
  private:
   base::Status take(kernel::RingBuffer& ring);
-  void take_walked();
+  void take_made();
   base::Status flush();
   base::Status grow_full_rings();
   void drop_empty_retired();
@@ -68,6 +71,7 @@ class RingDrain {
   bool may_grow_;
   SideBandKeeper* keeper_ = nullptr;
   StackEngine* engine_ = nullptr;
+  std::vector<Collector*> collectors_;
   CopyWatch* copies_ = nullptr;
   Note note_;
   RecordCounts counts_;
@@ -76,7 +80,7 @@ class RingDrain {
   std::vector<iovec> batch_;
   std::vector<std::pair<kernel::RingBuffer*, uint64_t>> batch_rings_;
   size_t batch_bytes_ = 0;
-  std::string walked_;               // part of the batch
+  std::string made_;                 // samples that were not in a ring of perf's; part of the batch
   std::vector<size_t> nearly_full_;  // places
   uint64_t late_writes_ = 0;
   uint64_t rings_grown_ = 0;

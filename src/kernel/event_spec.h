@@ -38,9 +38,15 @@ struct EventSpec {
   std::optional<uint64_t> frequency;
   std::optional<uint64_t> period;
 
+  // Samples carry the address, the size of its page, and what became of it (abi/fault_record.h): for page faults that
+  // were handled.
+  bool tells_page = false;
+
   // A PMU that counts for a whole socket is read on these CPUs alone. Empty: on every CPU.
   std::vector<int> cpus;
   std::string filter;  // for a tracepoint, the kernel's filter expression
+  // perf has no samples of it: they are made by a collector of ours, under its name and number. It is opened once.
+  bool collected = false;
 
   bool tracepoint() const;
   bool hardware() const;

@@ -41,7 +41,7 @@ struct Destroy {
 using Skeleton = std::unique_ptr<stack_sample, Destroy>;
 
 // By identifier, and which optional fields records have.
-using Variant = std::tuple<uint64_t, bool, bool>;
+using Variant = std::tuple<uint64_t, bool, bool, bool>;
 
 StackProgram::Settings within_limits(StackProgram::Settings settings) {
   const auto page = static_cast<uint64_t>(::sysconf(_SC_PAGESIZE));
@@ -62,6 +62,7 @@ void set_constants(stack_sample& skeleton, const StackProgram::Settings& setting
   constants.kernel_stacks = settings.kernel_stacks;
   constants.user_stacks = settings.user_stacks;
   constants.also_raw = settings.also_raw;
+  constants.page_faults = settings.page_faults;
   constants.copies_at_once = settings.copies_at_once;
 }
 
@@ -109,10 +110,21 @@ base::Result<Skeleton> load_instance(const StackProgram::Settings& settings, con
   if (!skeleton) return explain(errno, log.text());
   set_constants(*skeleton, settings);
   bpf_program__set_autoload(skeleton->progs.note_namespace, first == nullptr);
+  for (bpf_program* program : {skeleton->progs.note_user_fault, skeleton->progs.note_kernel_fault}) {
+    bpf_program__set_autoload(program, first == nullptr && settings.page_faults);
+  }
+  // Its places are only needed there.
+  if (first == nullptr && !settings.page_faults) bpf_map__set_max_entries(skeleton->maps.faults_begun, 1);
   int error = first != nullptr ? share_maps(*skeleton, *first) : set_sizes(*skeleton, settings);
   if (error == 0) error = stack_sample__load(skeleton.get());
   if (error != 0) return explain(-error, log.text());
   return skeleton;
+}
+
+// Where the machine's kernel has no such tracepoints, why it faulted is not told.
+void note_faults(stack_sample& skeleton) {
+  skeleton.links.note_user_fault = bpf_program__attach(skeleton.progs.note_user_fault);
+  skeleton.links.note_kernel_fault = bpf_program__attach(skeleton.progs.note_kernel_fault);
 }
 
 // Process ids are told as our own pid namespace has them; a program finds out which that is.
@@ -136,8 +148,8 @@ class Loaded : public StackProgram {
     return {};
   }
 
-  base::Status attach(int event_fd, uint64_t identifier, bool with_address, bool with_period) override {
-    TEPHRA_TRY(const int program, program_of({identifier, with_address, with_period}));
+  base::Status attach(int event_fd, uint64_t identifier, bool with_address, bool with_period, bool with_page) override {
+    TEPHRA_TRY(const int program, program_of({identifier, with_address, with_period, with_page}));
     if (calls::control_event(event_fd, PERF_EVENT_IOC_SET_BPF, static_cast<unsigned long>(program)) == 0) return {};
     return base::system_error("cannot walk the stacks of an event inside the kernel", {}, errno,
                               "Use --call-graph auto, fp or dwarf.");
@@ -186,8 +198,8 @@ class Loaded : public StackProgram {
     auto it = variants_.find(variant);
     if (it == variants_.end()) {
       TEPHRA_TRY(stack_sample* const instance, unused_instance());
-      const auto& [identifier, with_address, with_period] = variant;
-      instance->data_event->event = {identifier, with_address, with_period};
+      const auto& [identifier, with_address, with_period, with_page] = variant;
+      instance->data_event->event = {identifier, with_address, with_period, with_page, 0};
       it = variants_.emplace(variant, instance).first;
     }
     return bpf_program__fd(it->second->progs.stack_sample);
@@ -266,6 +278,7 @@ base::Result<std::unique_ptr<StackProgram>> StackProgram::load(const Settings& w
   TEPHRA_TRY(const size_t cpus, possible_cpus(kWhat));
   TEPHRA_TRY(Skeleton skeleton, load_instance(settings, nullptr));
   TEPHRA_CHECK_OK(note_namespace(*skeleton));
+  if (settings.page_faults) note_faults(*skeleton);
   const auto& maps = skeleton->maps;
   const WalkTables::Limits limits{.tables = settings.max_tables, .bytes = settings.max_table_bytes, .cpus = cpus};
   TEPHRA_TRY(WalkTables tables, WalkTables::open({.tables = bpf_map__fd(maps.tables),

@@ -21,8 +21,9 @@ namespace tephra::kernel {
 // asked for.
 //
 // The records have these fields, in perf's order: IDENTIFIER, IP, TID, TIME (CLOCK_MONOTONIC), ADDR if the event has
-// it, CPU, PERIOD if it has it, CALLCHAIN (markers as the kernel writes them), REGS_USER with abi 0 and STACK_USER with
-// size 0, so that one attr describes both kinds of samples. How the walk ended is in `misc` (abi/walk_end.h).
+// it, CPU, PERIOD if it has it, CALLCHAIN (markers as the kernel writes them), RAW if the event tells pages
+// (abi/fault_record.h), REGS_USER with abi 0 and STACK_USER with size 0, and DATA_PAGE_SIZE where there is RAW, so that
+// one attr describes both kinds of samples. How the walk ended is in `misc` (abi/walk_end.h).
 class StackProgram {
  public:
   struct Settings {
@@ -36,7 +37,8 @@ class StackProgram {
     uint32_t copies_at_once = 64;  // that a CPU may leave to perf in ten milliseconds
     bool kernel_stacks = true;
     bool user_stacks = true;
-    bool also_raw = false;  // for checking: perf writes its own record of every sample too
+    bool page_faults = false;  // some of the events are of page faults
+    bool also_raw = false;     // for checking: perf writes its own record of every sample too
   };
   // Tries whether the kernel takes the programs; the error says why not and what to do.
   static base::Result<std::unique_ptr<StackProgram>> load(const Settings& settings);
@@ -44,9 +46,11 @@ class StackProgram {
 
   // Lets an event (open, not enabled) be sampled by the program, with `identifier` in its records. Events that inherit
   // hand the program on to the events of new threads. `with_address`, `with_period`: the event's sample_type has ADDR,
-  // PERIOD. A program is loaded for each identifier, so the same event on several CPUs and tasks should have one. The
-  // kernel runs such programs on overflows of counters and software events; tracepoints have none and are refused.
-  virtual base::Status attach(int event_fd, uint64_t identifier, bool with_address, bool with_period = true) = 0;
+  // PERIOD; `with_page`: RAW and DATA_PAGE_SIZE, and it counts minor or major faults. A program is loaded for each
+  // identifier, so the same event on several CPUs and tasks should have one. The kernel runs such programs on overflows
+  // of counters and software events; tracepoints have none and are refused.
+  virtual base::Status attach(int event_fd, uint64_t identifier, bool with_address, bool with_period = true,
+                              bool with_page = false) = 0;
 
   // Tables: `rules` are those that the blocks refer to. Returns its number, above 0. The memory is the kernel's. Fails
   // when there is no room. Programs see it from the next set_process on. Mappings that refer to a table are taken back

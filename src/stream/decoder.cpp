@@ -97,6 +97,20 @@ void read_rest(ByteReader& reader, const EventLayout& layout, Sample& sample) {
   if (type & PERF_SAMPLE_STACK_USER) read_user_stack(reader, sample);
 }
 
+// What stands behind the stack, up to the size of the page.
+void read_page_size(ByteReader& reader, const EventLayout& layout, Sample& sample) {
+  const uint64_t type = layout.sample_type;
+  if (!(type & PERF_SAMPLE_DATA_PAGE_SIZE)) return;
+  constexpr uint64_t kBefore =
+      PERF_SAMPLE_WEIGHT | PERF_SAMPLE_WEIGHT_STRUCT | PERF_SAMPLE_DATA_SRC | PERF_SAMPLE_TRANSACTION;
+  reader.skip(static_cast<size_t>(std::popcount(type & kBefore)) * 8);
+  if (type & PERF_SAMPLE_REGS_INTR && reader.u64() != PERF_SAMPLE_REGS_ABI_NONE) {
+    reader.skip(static_cast<size_t>(std::popcount(layout.sample_regs_intr)) * 8);
+  }
+  reader.skip(static_cast<size_t>(std::popcount(type & (PERF_SAMPLE_PHYS_ADDR | PERF_SAMPLE_CGROUP))) * 8);
+  sample.data_page_size = reader.u64();
+}
+
 }  // namespace
 
 Decoder::Decoder(const Recording& recording)
@@ -168,7 +182,11 @@ bool Decoder::decode_sample(const Record& record, Sample& sample) const {
     sample.period = layout.sample_period_or_frequency;
   }
   read_rest(reader, layout, sample);
-  if (converted_ && type & PERF_SAMPLE_WEIGHT) sample.count = reader.u64();
+  if (converted_ && type & PERF_SAMPLE_WEIGHT) {
+    sample.count = reader.u64();
+  } else {
+    read_page_size(reader, layout, sample);
+  }
   return reader.ok();
 }
 

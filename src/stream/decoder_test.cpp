@@ -139,6 +139,20 @@ TEST(Decoder, PeriodIsTheEventsWhereSamplesHaveNone) {
   EXPECT_EQ(decode_one(frequent.sample({})).period, 1u);
 }
 
+TEST(Decoder, PageSizesStandBehindAllThatMayComeBefore) {
+  TestRecording alone(PERF_SAMPLE_IP | PERF_SAMPLE_DATA_PAGE_SIZE);
+  EXPECT_EQ(decode_one(alone.sample({.rest = {4096}})).data_page_size, 4096u);
+  TestRecording all(PERF_SAMPLE_IP | PERF_SAMPLE_WEIGHT_STRUCT | PERF_SAMPLE_DATA_SRC | PERF_SAMPLE_TRANSACTION |
+                    PERF_SAMPLE_REGS_INTR | PERF_SAMPLE_PHYS_ADDR | PERF_SAMPLE_CGROUP | PERF_SAMPLE_DATA_PAGE_SIZE |
+                    PERF_SAMPLE_CODE_PAGE_SIZE);
+  all.layout().sample_regs_intr = 3;
+  const uint64_t abi = PERF_SAMPLE_REGS_ABI_64;
+  EXPECT_EQ(decode_one(all.sample({.rest = {1, 2, 3, abi, 4, 5, 6, 7, 2 << 20, 8}})).data_page_size, 2u << 20);
+  TestRecording none(PERF_SAMPLE_IP | PERF_SAMPLE_REGS_INTR | PERF_SAMPLE_DATA_PAGE_SIZE);
+  none.layout().sample_regs_intr = 3;
+  EXPECT_EQ(decode_one(none.sample({.rest = {PERF_SAMPLE_REGS_ABI_NONE, 4096}})).data_page_size, 4096u);
+}
+
 TEST(Decoder, SamplesFindTheirEventByIdentifierOrId) {
   for (const uint64_t id : {uint64_t{PERF_SAMPLE_IDENTIFIER}, uint64_t{PERF_SAMPLE_ID}}) {
     // With IDENTIFIER the events may be laid out differently.

@@ -73,6 +73,7 @@ struct Sample {
   base::Bytes user_registers;
   base::Bytes user_stack;        // cut to what the kernel really copied
   size_t user_stack_room = 0;    // the size of the copy in the record
+  uint64_t data_page_size = 0;   // of the page that holds `address`; 0: not told
   bool user_stack_full = false;  // nothing had to be cut: there may be more of the stack
 };
 

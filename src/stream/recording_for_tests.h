@@ -67,6 +67,7 @@ struct TestSample {
   std::vector<uint64_t> registers{};
   std::string stack{};
   uint64_t stack_filled = 0;
+  std::vector<uint64_t> rest{};  // words behind the stack
 };
 
 // Who and when of the other records, for the trailer.
@@ -152,6 +153,7 @@ class TestRecording {
       body.put(uint64_t{s.stack.size()}).raw(s.stack);
       if (!s.stack.empty()) body.put(s.stack_filled);
     }
+    body.words(s.rest);
     return test_record(PERF_RECORD_SAMPLE, s.misc, body.text());
   }
 

@@ -41,7 +41,7 @@ class ReadPage {
     const auto& bytes = (*this)[name];
     for (const double length : (*this)[name + "_length"]) {
       std::string& text = out.emplace_back();
-      for (size_t i = 0; i < static_cast<size_t>(length); ++i) text += static_cast<char>(bytes.at(at++));
+      for (size_t i = 0; i < static_cast<size_t>(length); ++i) text += static_cast<char>(static_cast<uint8_t>(bytes.at(at++)));
     }
     return out;
   }

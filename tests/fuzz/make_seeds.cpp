@@ -1,5 +1,6 @@
 // Writes the seeds of perf_data_fuzzer: small recordings of many kinds. They are kept in seeds/perf_data_fuzzer; run
-// this again when the reader learns something new: `make_seeds tests/fuzz/seeds/perf_data_fuzzer`.
+// this again when the reader learns something new: `make_seeds tests/fuzz/seeds/perf_data_fuzzer`. For a folder called
+// sched_fuzzer, the seeds of that one.
 #include <cstdio>
 #include <string>
 
@@ -9,6 +10,7 @@
 #include "formats/perf_data_for_tests.h"
 #include "formats/perf_data_writer.h"
 #include "stream/random_recording_for_tests.h"
+#include "stream/sched_recording_for_tests.h"
 #include "stream/switches_for_tests.h"
 
 namespace {
@@ -68,6 +70,25 @@ std::string converted() {
   return profile.ok() ? formats::write_perf_data(*profile).value() : "";
 }
 
+// Every event of the scheduler, a loss, and a number that is used again.
+std::string scheduler(bool with_loss, bool records_alone) {
+  using stream::TestSched;
+  TestSched test;
+  test.switched(100, 0, 5, TestSched::kSleeping, 6).woken(TestSched::kWaking, 110, 0, 6, 5, 1);
+  test.migrated(111, 0, 6, 5, 0, 1).woken(TestSched::kWakeup, 112, 0, 6, 5, 1);
+  test.switched(120, 1, 0, TestSched::kRunnable, 5).accounted(125, 1, 5, 5);
+  test.interrupt(TestSched::kSoftEntry, 126, 1, 5, 1).interrupt(TestSched::kIrqEntry, 127, 1, 5, 40);
+  test.interrupt(TestSched::kIrqExit, 128, 1, 5, 40).interrupt(TestSched::kSoftExit, 130, 1, 5, 1);
+  test.interrupt(TestSched::kTimerEntry, 131, 0, 6, 236).interrupt(TestSched::kTimerExit, 132, 0, 6, 236);
+  if (with_loss) test.lost(140, 1, 2);
+  test.switched(150, 1, 5, TestSched::kDead, 0).forked(160, 0, 6, 5).woken(TestSched::kNew, 161, 0, 6, 5, 0);
+  test.switched(170, 0, 6, TestSched::kPreempted, 5).switched(180, 0, 5, TestSched::kRunnable, 6);
+  if (records_alone) return test.records().data();
+  formats::TestFileOptions options;
+  options.features[stream::kFeatureTracingData] = test.tracing_data();
+  return formats::test_file(test.records(), options);
+}
+
 bool write(const std::string& folder, const std::string& name, const std::string& bytes) {
   const auto status = base::write_file(folder + "/" + name, bytes);
   if (!status) std::fprintf(stderr, "%s\n", status.error().message().c_str());
@@ -82,6 +103,11 @@ int main(int argc, char** argv) {
     return 2;
   }
   const std::string folder = argv[1];
+  if (folder.find("sched_fuzzer") != std::string::npos) {
+    const bool ok = write(folder, "whole", scheduler(false, false)) && write(folder, "lost", scheduler(true, false)) &&
+                    write(folder, "records", scheduler(true, true));
+    return ok ? 0 : 1;
+  }
   TestRecording test = stream::random_recording({.seed = 4, .samples = 12, .events = 2});
   formats::TestFileOptions options;
   options.features[stream::kFeatureHostname] = formats::test_text("host");

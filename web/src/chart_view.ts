@@ -5,16 +5,19 @@ import type { Profile } from "./profile";
 import { type Filters, sameFilters, weightColumn } from "./selection";
 import type { Store } from "./state";
 import { percent, quantity } from "./text";
-import { onThemeChange } from "./theme";
+import { isDark, onThemeChange } from "./theme";
 import { type ThreadEntry, threadEntries, threadWeights } from "./thread_choice";
 import { firstOffset, rangeText, timeText } from "./time_text";
+import { LaneWaits, waitColor } from "./waits";
 
 const laneHeight = 22;
+const waitTop = 13; // of waits, within a lane
 const axisHeight = 24;
 const slots = 1200; // that time is cut into
 const mostLanes = 5000;
 
-// Threads over time: a lane each, as high as it was busy. What is selected is state.range and state.threads.
+// Threads over time: a lane each, as high as it was busy, with what it waited for where single waits are known. What is
+// selected is state.range and state.threads.
 class ChartView implements Panel {
   readonly element: HTMLElement;
   private readonly canvas = make("canvas", {
@@ -32,12 +35,16 @@ class ChartView implements Panel {
   private readonly scroller = make("div", { class: "chart-scroll" }, this.space);
   private readonly said = make("span", { class: "muted", attributes: { role: "status" } });
   private readonly tip = make("div", { class: "heat-tip", attributes: { "aria-hidden": "true" } });
+  private readonly legend = make("span", { class: "wait-legend" });
+  private readonly told = make("div", { class: "wait-told", attributes: { role: "status" } });
   private readonly offset: number;
   private readonly end: number; // of time
   private model: ViewModel | null = null;
   private countedFor: Filters | null = null;
   private lanes: ThreadEntry[] = [];
   private laneOf = new Int32Array(0); // by thread
+  private waits: LaneWaits | null = null;
+  private chosenWait = -1;
   private counts: Float64Array[] = []; // by lane and slot
   private largest = 0;
   private width = 0;
@@ -52,13 +59,15 @@ class ChartView implements Panel {
   ) {
     const time = profile.samples.time!;
     this.offset = firstOffset(profile);
-    this.end = Math.max(time.length > 0 ? time[time.length - 1] + 1 : 1, 1);
+    this.end = Math.max(time.length > 0 ? time[time.length - 1] + 1 : 1, lastEnd(profile), 1);
     this.tip.hidden = true;
+    this.told.hidden = true;
     this.element = make(
       "div",
       { class: "chart" },
-      make("div", { class: "table-tools" }, this.said),
+      make("div", { class: "table-tools" }, this.said, this.legend),
       this.scroller,
+      this.told,
       this.tip,
     );
     this.listen();
@@ -67,6 +76,7 @@ class ChartView implements Panel {
   update(model: ViewModel): void {
     this.model = model;
     this.count(model);
+    this.showLegend();
     this.draw();
   }
 
@@ -87,10 +97,14 @@ class ChartView implements Panel {
     if (this.countedFor && sameFilters(filters, this.countedFor)) return;
     this.countedFor = filters;
     this.lanes = threadEntries(profile, threadWeights(profile, state.event, state.weight), false).slice(0, mostLanes);
+    this.addWaitingLanes();
     this.laneOf = new Int32Array(profile.threads.count).fill(-1);
     this.lanes.forEach((lane, i) => lane.rows.forEach((row) => (this.laneOf[row] = i)));
+    this.waits = profile.waits && new LaneWaits(profile, profile.waits, this.laneOf, this.lanes.length);
     this.counts = this.lanes.map(() => new Float64Array(slots));
     this.largest = 0;
+    // Waits are drawn one by one; as sums at the moment they began they would only hide that.
+    if (this.waits && state.event === profile.facts.wait_event) return this.grow();
     const column = weightColumn(profile, state.weight);
     const { thread, time } = profile.samples;
     eachKept(profile, filters, (row) => {
@@ -100,6 +114,10 @@ class ChartView implements Panel {
       const sum = (this.counts[lane][slot] += column[row]);
       if (sum > this.largest) this.largest = sum;
     });
+    this.grow();
+  }
+
+  private grow(): void {
     this.space.style.height = `${this.lanes.length * laneHeight + axisHeight}px`;
   }
 
@@ -157,6 +175,7 @@ class ChartView implements Panel {
     context.fillStyle = color(focused ? "--accent-soft" : lane % 2 === 0 ? "--paper" : "--sunken");
     context.fillRect(0, top, this.width, laneHeight);
     context.globalAlpha = chosen ? 1 : 0.35;
+    this.drawWaits(context, lane, top);
     context.fillStyle = color("--bar-self");
     const step = (this.width - this.labelWidth) / slots;
     this.counts[lane].forEach((count, slot) => {
@@ -172,6 +191,65 @@ class ChartView implements Panel {
     context.fillText(this.lanes[lane].label.slice(0, 100), 16, top + laneHeight / 2);
     context.restore();
     context.globalAlpha = 1;
+  }
+
+  // Along the foot of the lane, so that what ran meanwhile is seen above.
+  private drawWaits(context: CanvasRenderingContext2D, lane: number, top: number): void {
+    if (!this.waits) return;
+    const { begin, length } = this.profile.waits!;
+    const dark = isDark(this.model!.state.theme);
+    for (const row of this.waits.of(lane)) {
+      const from = this.xOf(begin[row]);
+      const wide = Math.max(this.xOf(begin[row] + length[row]) - from, 1);
+      context.fillStyle = waitColor(this.waits.kind(row), dark);
+      context.fillRect(from, top + waitTop, wide, laneHeight - waitTop - 2);
+      if (row !== this.chosenWait) continue;
+      context.strokeStyle = context.fillStyle;
+      context.lineWidth = 2;
+      context.strokeRect(from - 1, top + 1, wide + 2, laneHeight - 2);
+    }
+  }
+
+  private showLegend(): void {
+    const kinds = this.waits?.kinds ?? [];
+    const dark = isDark(this.model!.state.theme);
+    this.legend.replaceChildren(
+      ...kinds.map((kind) => {
+        const mark = make("i", { class: "wait-mark" });
+        mark.style.background = waitColor(kind, dark);
+        return make("span", {}, mark, kind);
+      }),
+    );
+  }
+
+  // Threads that only waited have no weight of another event.
+  private addWaitingLanes(): void {
+    const { waits } = this.profile;
+    if (!waits) return;
+    const shown = new Set(this.lanes.flatMap((lane) => lane.rows));
+    const sums = new Float64Array(this.profile.threads.count);
+    for (let row = 0; row < waits.count; ++row) {
+      if (!shown.has(waits.thread[row])) sums[waits.thread[row]] += waits.length[row];
+    }
+    const more = threadEntries(this.profile, sums, false).filter((lane) => lane.rows.every((row) => !shown.has(row)));
+    this.lanes.push(...more.map((lane) => ({ ...lane, weight: 0 })).slice(0, mostLanes - this.lanes.length));
+  }
+
+  private waitAt(lane: number, x: number): number {
+    if (!this.waits || lane < 0 || x < this.labelWidth) return -1;
+    return this.waits.at(lane, this.timeAt(x), (3 * this.end) / Math.max(this.width - this.labelWidth, 1));
+  }
+
+  // Tells of a wait below the lanes; -1: of none.
+  private tellWait(row: number): void {
+    this.chosenWait = row;
+    this.told.hidden = row < 0;
+    if (row < 0 || !this.waits) return;
+    const lane = this.lanes[this.laneOf[this.profile.waits!.thread[row]]];
+    this.told.replaceChildren(
+      make("p", {}, make("b", {}, lane.label.slice(0, 300)), ` ${this.waits.line(row, this.offset)}`),
+      make("ol", {}, ...this.waits.frames(row).map((name) => make("li", {}, name.slice(0, 500)))),
+    );
   }
 
   private drawAxis(context: CanvasRenderingContext2D, color: (name: string) => string): void {
@@ -222,8 +300,9 @@ class ChartView implements Panel {
       const range = this.dragged;
       this.dragged = null;
       const wide = range !== null && this.xOf(range[1]) - this.xOf(range[0]) >= 2;
-      if (end.type === "pointerup" && wide) this.store.set({ range, zoom: [0, 1], scroll: 0 });
-      else this.draw();
+      if (end.type === "pointerup" && wide) return this.store.set({ range, zoom: [0, 1], scroll: 0 });
+      if (end.type === "pointerup") this.tellWait(this.waitAt(this.laneAt(end.offsetY), end.offsetX));
+      this.draw();
     };
     canvas.addEventListener("pointermove", follow);
     canvas.addEventListener("pointerup", stop);
@@ -256,6 +335,8 @@ class ChartView implements Panel {
       const time = this.timeAt(event.offsetX);
       const count = this.counts[lane][this.slotOf(time)];
       text += ` · at ${timeText(time + this.offset)}: ${quantity(count, unit, counted)}`;
+      const wait = this.waitAt(lane, event.offsetX);
+      if (wait >= 0) text += ` · ${this.waits!.line(wait, this.offset)}`;
     }
     setText(this.tip, text);
     const left = Math.min(event.clientX + 14, document.documentElement.clientWidth - this.tip.offsetWidth - 8);
@@ -295,6 +376,12 @@ class ChartView implements Panel {
     if (top < this.scroller.scrollTop) this.scroller.scrollTop = top;
     else if (top + laneHeight > this.scroller.scrollTop + room) this.scroller.scrollTop = top + laneHeight - room;
   }
+}
+
+function lastEnd({ waits }: Profile): number {
+  let end = 0;
+  for (let row = 0; row < (waits?.count ?? 0); ++row) end = Math.max(end, waits!.begin[row] + waits!.length[row]);
+  return end;
 }
 
 export const makeChart: MakePanel = (profile, store) => {

@@ -1,4 +1,4 @@
-import type { ColumnFacts, Facts, Numbers, Profile, Stacks, Texts } from "./profile";
+import type { ColumnFacts, Facts, Numbers, Profile, Stacks, Texts, Waits } from "./profile";
 
 // What the browser cannot do; its message is for the reader of the page.
 export class Unsupported extends Error {}
@@ -173,6 +173,20 @@ function decodeTime(facts: Facts, column: Numbers): Float64Array | null {
   return time;
 }
 
+function decodeWaits(facts: Facts, columns: Columns): Waits | null {
+  if (!facts.wait_kinds) return null;
+  const stack = columns.get("wait.stack");
+  const nanoseconds = (name: string) => Float64Array.from(columns.get(name), (steps) => steps * facts.time_unit_ns);
+  return {
+    count: stack.length,
+    stack,
+    thread: columns.get("wait.thread"),
+    kind: columns.get("wait.kind"),
+    begin: nanoseconds("wait.begin"),
+    length: nanoseconds("wait.length"),
+  };
+}
+
 export function decode(facts: Facts, buffer: ArrayBuffer): Profile {
   const columns = new Columns(facts.columns, buffer);
   const texts = columns.texts("name.text");
@@ -221,5 +235,6 @@ export function decode(facts: Facts, buffer: ArrayBuffer): Profile {
       value: columns.get("sample.value"),
       time: decodeTime(facts, columns.get("sample.time")),
     },
+    waits: decodeWaits(facts, columns),
   };
 }

@@ -83,6 +83,8 @@ export interface Facts {
   first_time_ns: string; // of the recording's clock; text, since it may be above 2^53
   time_unit_ns: number;
   tones: Tone[];
+  wait_kinds?: string[]; // what Waits.kind numbers; absent: no single wait is known
+  wait_event?: number; // whose samples they are
   columns: ColumnFacts[];
 }
 
@@ -158,6 +160,16 @@ export interface Samples {
   time: Float64Array | null; // nanoseconds from the first sample, ascending; null: unknown
 }
 
+// Single waits of threads, which are among the samples, too. Times are nanoseconds from the first sample.
+export interface Waits {
+  readonly count: number;
+  stack: Numbers;
+  thread: Numbers;
+  kind: Numbers;
+  begin: Float64Array;
+  length: Float64Array;
+}
+
 export interface Profile {
   facts: Facts;
   names: Names;
@@ -167,4 +179,5 @@ export interface Profile {
   stacks: Stacks;
   threads: Threads;
   samples: Samples;
+  waits: Waits | null;
 }

@@ -1,0 +1,952 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+/*
+ * How long threads are away from a CPU, and where they were in their code. When a watched thread is switched away from,
+ * its stack is taken and hashed; a stack is sent once. When it is switched to, its time is added to a sum by thread,
+ * stack and kind of wait; waits above a threshold are told one by one instead.
+ *
+ * Nothing is lost without a trace: where there is no room for a sum, time is added to one without a stack, by thread,
+ * and where there is none for that, to one by state. So totals are exact.
+ *
+ * Two maps of sums take turns (`turn`), so that one can be read while nothing is added to it.
+ */
+#include "stack_walk.h"
+
+#include <bpf/bpf_tracing.h>
+
+#include "abi/off_cpu.h"
+
+char program_license[] SEC("license") = "Dual BSD/GPL";
+
+#define CONTEXT_KERNEL ((__u64)-128)
+#define USER_STACK 256 /* BPF_F_USER_STACK */
+#define NO_FLAGS 0
+
+/* From the kernel's sched.h. */
+#define STATE_INTERRUPTIBLE 1
+#define STATE_UNINTERRUPTIBLE 2
+#define STATE_DEAD 0x10 | 0x20 | 0x80
+#define STATE_NOLOAD 0x400 /* with the second: an idle thread of the kernel */
+#define STATE_RTLOCK 0x1000
+
+#if defined(__TARGET_ARCH_arm64)
+#define SYSCALL_FUTEX 98
+#else
+#define SYSCALL_FUTEX 202
+#endif
+#define SYSCALL_FUTEX_WAIT 455
+
+#pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
+
+struct kernfs_node___off_cpu {
+  __u64 id;
+};
+
+struct cgroup_subsys_state___off_cpu {
+  struct cgroup___off_cpu* cgroup;
+  struct cgroup_subsys_state___off_cpu* parent;
+};
+
+struct cgroup___off_cpu {
+  struct cgroup_subsys_state___off_cpu self;
+  struct kernfs_node___off_cpu* kn;
+};
+
+struct css_set___off_cpu {
+  struct cgroup_subsys_state___off_cpu* subsys[1];
+};
+
+struct cred___off_cpu {
+  unsigned int uid;
+};
+
+struct task_struct___off_cpu {
+  unsigned in_iowait : 1;
+  int on_cpu;
+  struct css_set___off_cpu* cgroups;
+  const struct cred___off_cpu* cred;
+};
+
+struct seq_file;
+
+struct bpf_iter_meta {
+  struct seq_file* seq;
+};
+
+struct bpf_iter__task {
+  struct bpf_iter_meta* meta;
+  struct task_struct* task;
+};
+
+#pragma clang attribute pop
+
+enum cgroup_subsys_id___off_cpu {
+  perf_event_cgrp_id___off_cpu = 0,
+};
+
+const volatile __u32 mode = TEPHRA_WATCH_LISTED;
+const volatile __u32 stacks = TEPHRA_STACKS_NONE;
+const volatile __u32 max_frames = 512;
+const volatile __u32 max_kernel_bytes = 127 * 8;
+const volatile __u32 max_user_bytes = 127 * 8; /* by frame pointers */
+const volatile __u32 states = (1 << TEPHRA_WAIT_STATES) - 1;
+const volatile __u32 watched_user = 0;
+const volatile __u64 min_ns = 0;
+const volatile __u64 max_ns = ~0ULL;
+const volatile __u64 threshold_ns = 5000000;
+const volatile __u64 wake_bytes = 1 << 20;
+const volatile bool inherit = true;
+const volatile bool kernel_stacks = true;
+const volatile bool with_running = false;  /* sums of time on a CPU */
+const volatile bool split_wakeups = false; /* from being woken to running is time in the run queue */
+const volatile bool with_wakers = false;
+
+/* Written by the recorder. */
+volatile __u64 begun = 0;  /* when it began to count; 0: it has not */
+volatile __u64 stopped = 0;
+volatile __u32 turn = 0;
+volatile __u32 awaited = 0; /* a process that is watched once it runs its program */
+volatile __u32 take_one_in = 1; /* stacks, to keep the budget */
+__u32 own_process = 0;
+__u32 woken = 0; /* the reader was woken and has not read since */
+
+enum phase { PHASE_UNKNOWN = 0, PHASE_RUNNING = 1, PHASE_WAITING = 2 };
+
+struct task_watch {
+  __u64 first; /* it is watched since then */
+  __u64 since; /* it is in its phase since then */
+  __u64 woken_at;
+  __u64 stack;
+  __u64 address;
+  __u64 waker;
+  __u64 waker_alone; /* the same one without who had woken it */
+  __u64 groups;      /* for which `tracked` holds */
+  __u32 syscall;
+  __u32 flags;
+  __u32 state;
+  __u32 phase;
+  __u32 tracked;
+};
+
+struct {
+  __uint(type, BPF_MAP_TYPE_TASK_STORAGE);
+  __uint(map_flags, BPF_F_NO_PREALLOC);
+  __type(key, int);
+  __type(value, struct task_watch);
+} watches SEC(".maps");
+
+struct {
+  __uint(type, BPF_MAP_TYPE_HASH);
+  __uint(max_entries, 4096);
+  __type(key, struct tephra_watched);
+  __type(value, __u8);
+} listed SEC(".maps");
+
+struct {
+  __uint(type, BPF_MAP_TYPE_HASH);
+  __uint(max_entries, 64);
+  __type(key, __u64);
+  __type(value, __u8);
+} cgroups SEC(".maps");
+
+struct {
+  __uint(type, BPF_MAP_TYPE_HASH);
+  __uint(max_entries, 1 << 14);
+  __type(key, struct tephra_wait_key);
+  __type(value, struct tephra_wait_sum);
+} sums_0 SEC(".maps");
+
+struct {
+  __uint(type, BPF_MAP_TYPE_HASH);
+  __uint(max_entries, 1 << 14);
+  __type(key, struct tephra_wait_key);
+  __type(value, struct tephra_wait_sum);
+} sums_1 SEC(".maps");
+
+/* Read at the end alone. */
+struct {
+  __uint(type, BPF_MAP_TYPE_HASH);
+  __uint(max_entries, 1 << 14);
+  __uint(map_flags, BPF_F_NO_PREALLOC);
+  __type(key, struct tephra_unkept_key);
+  __type(value, struct tephra_wait_sum);
+} unkept SEC(".maps");
+
+/* Stacks that were sent; one that is forgotten is sent again. */
+struct {
+  __uint(type, BPF_MAP_TYPE_LRU_HASH);
+  __uint(max_entries, 1 << 16);
+  __type(key, __u64);
+  __type(value, __u8);
+} seen SEC(".maps");
+
+struct {
+  __uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+  __uint(max_entries, 1);
+  __type(key, __u32);
+  __type(value, struct tephra_walk);
+} switch_walks SEC(".maps");
+
+/* Interrupts wake threads in the midst of a switch. */
+struct {
+  __uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+  __uint(max_entries, 1);
+  __type(key, __u32);
+  __type(value, struct tephra_walk);
+} waker_walks SEC(".maps");
+
+/* One iteration at a time. */
+struct {
+  __uint(type, BPF_MAP_TYPE_ARRAY);
+  __uint(max_entries, 1);
+  __type(key, __u32);
+  __type(value, struct tephra_walk);
+} iteration_walk SEC(".maps");
+
+struct {
+  __uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+  __uint(max_entries, 1);
+  __type(key, __u32);
+  __type(value, struct tephra_off_cpu_totals);
+} totals SEC(".maps");
+
+struct {
+  __uint(type, BPF_MAP_TYPE_RINGBUF);
+  __uint(max_entries, 4 << 20);
+} records SEC(".maps");
+
+/* As in stack_sample.bpf.c: a process is asked for when it is met first, when its mappings have changed since, and else
+ * once in a while. Until then, and a while after, stacks are copied. */
+#define ASK_AGAIN_NS 250000000ULL
+#define WAIT_FOR_ANSWER_NS 1000000000ULL
+#define COPIES_TIME_NS 10000000ULL
+#define COPIES_AT_ONCE 8
+/* Where a copy begins at most, in words of the record, and how long it may be. */
+#define COPY_AT_MOST 400
+#define COPY_BYTES ((TEPHRA_WALK_WORDS - COPY_AT_MOST) * 8)
+#define REGISTER_WORDS (sizeof(struct tephra_registers) / 8)
+
+struct asked_process {
+  __u64 time;
+  __u64 wait_until;
+  __u64 start_stack;
+  __u32 first;
+  __u32 reserved;
+};
+
+struct {
+  __uint(type, BPF_MAP_TYPE_LRU_HASH);
+  __uint(max_entries, 4096);
+  __type(key, __u32);
+  __type(value, struct asked_process);
+} asked SEC(".maps");
+
+struct copies_lately {
+  __u64 since;
+  __u32 count;
+  __u32 made; /* for their hashes */
+};
+
+struct {
+  __uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+  __uint(max_entries, 1);
+  __type(key, __u32);
+  __type(value, struct copies_lately);
+} copies SEC(".maps");
+
+/* Where chains begin in a record. */
+#define CHAIN_AT (sizeof(struct tephra_wait_stack) / 8)
+
+SEC("raw_tp")
+int note_recorder(void* ctx) {
+  tephra_note_namespace();
+  own_process = bpf_get_current_pid_tgid() >> 32;
+  return 0;
+}
+
+/* --- who is watched --- */
+
+static __always_inline struct task_struct___off_cpu* more_of(struct task_struct* task) { return (void*)task; }
+
+struct group_loop {
+  struct cgroup___off_cpu* group;
+  __u32 found;
+};
+
+static long look_at_group(__u32 index, struct group_loop* loop) {
+  __u64 id = BPF_CORE_READ(loop->group, kn, id);
+  struct cgroup_subsys_state___off_cpu* parent;
+  if (bpf_map_lookup_elem(&cgroups, &id)) {
+    loop->found = 1;
+    return 1;
+  }
+  parent = BPF_CORE_READ(loop->group, self.parent);
+  if (!parent) return 1;
+  loop->group = BPF_CORE_READ(parent, cgroup);
+  return !loop->group;
+}
+
+/* The group that perf would count it in. */
+static __always_inline bool in_cgroups(struct css_set___off_cpu* set) {
+  struct group_loop loop = {};
+  struct cgroup_subsys_state___off_cpu* state = 0;
+  __u32 at = bpf_core_enum_value(enum cgroup_subsys_id___off_cpu, perf_event_cgrp_id___off_cpu);
+  void* place = (void*)set + bpf_core_field_offset(struct css_set___off_cpu, subsys) + at * sizeof(void*);
+  if (bpf_probe_read_kernel(&state, sizeof state, place) || !state) return false;
+  loop.group = BPF_CORE_READ(state, cgroup);
+  if (!loop.group) return false;
+  bpf_loop(64, look_at_group, &loop, 0);
+  return loop.found;
+}
+
+/* Null: not watched. */
+static __always_inline struct task_watch* watch_of(struct task_struct* task) {
+  struct task_watch* watch;
+  if (mode == TEPHRA_WATCH_LISTED) return bpf_task_storage_get(&watches, task, 0, 0);
+  if (task->pid == 0 || task->tgid == own_process) return 0;
+  watch = bpf_task_storage_get(&watches, task, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
+  if (!watch || mode == TEPHRA_WATCH_ALL) return watch;
+  if (mode == TEPHRA_WATCH_USER) {
+    return BPF_CORE_READ(more_of(task), cred, uid) == watched_user ? watch : 0;
+  }
+  __u64 groups = (__u64)BPF_CORE_READ(more_of(task), cgroups);
+  if (watch->groups != groups) {
+    watch->groups = groups;
+    watch->tracked = in_cgroups((void*)groups);
+  }
+  return watch->tracked ? watch : 0;
+}
+
+/* --- sums --- */
+
+static __always_inline struct tephra_off_cpu_totals* totals_here(void) {
+  __u32 zero = 0;
+  return bpf_map_lookup_elem(&totals, &zero);
+}
+
+static __always_inline void add(struct tephra_wait_sum* sum, __u64 ns, __u64 now) {
+  sum->ns += ns;
+  sum->count++;
+  sum->last = now;
+}
+
+/* A thread is on one CPU at a time, and all keys have their thread: no other adds to the same sum. */
+static __always_inline bool add_kept(void* map, struct tephra_wait_key* key, __u64 ns, __u64 now) {
+  struct tephra_wait_sum* sum = bpf_map_lookup_elem(map, key);
+  struct tephra_wait_sum first = {.ns = ns, .count = 1, .last = now};
+  if (!sum) return bpf_map_update_elem(map, key, &first, BPF_ANY) == 0;
+  add(sum, ns, now);
+  return true;
+}
+
+static __noinline int add_unkept(struct tephra_wait_key* key, __u64 ns, __u64 now) {
+  struct tephra_unkept_key thread = {};
+  struct tephra_wait_sum first = {.ns = ns, .count = 1, .last = now};
+  struct tephra_off_cpu_totals* total;
+  struct tephra_wait_sum* sum;
+  if (!key) return 0;
+  thread.pid = key->pid;
+  thread.tid = key->tid;
+  thread.state = key->state;
+  sum = bpf_map_lookup_elem(&unkept, &thread);
+  if (sum) {
+    add(sum, ns, now);
+    return 0;
+  }
+  if (bpf_map_update_elem(&unkept, &thread, &first, BPF_ANY) == 0) return 0;
+  total = totals_here();
+  if (total && key->state < TEPHRA_OFF_CPU_STATES) add(&total->unkept[key->state], ns, now);
+  return 0;
+}
+
+static __always_inline void add_to_sums(struct tephra_wait_key* key, __u64 ns, __u64 now) {
+  bool kept = turn ? add_kept(&sums_1, key, ns, now) : add_kept(&sums_0, key, ns, now);
+  if (!kept) add_unkept(key, ns, now);
+}
+
+static __always_inline bool reader_must_wake(__u32 size) {
+  if (woken || bpf_ringbuf_query(&records, BPF_RB_AVAIL_DATA) + size < wake_bytes) return false;
+  woken = 1;
+  return true;
+}
+
+static __always_inline bool send(void* record, __u32 size) {
+  return bpf_ringbuf_output(&records, record, size,
+                            reader_must_wake(size) ? BPF_RB_FORCE_WAKEUP : BPF_RB_NO_WAKEUP) == 0;
+}
+
+/* A wait that ends at `now`. */
+static __always_inline void tell(struct tephra_wait_key* key, __u64 ns, __u64 now) {
+  struct tephra_wait_told told = {.type = TEPHRA_RECORD_WAIT, .size = sizeof told};
+  if (ns >= threshold_ns && key->state != TEPHRA_RAN) {
+    told.cpu = bpf_get_smp_processor_id();
+    told.ended = now;
+    told.ns = ns;
+    told.count = 1;
+    told.key = *key;
+    told.key.flags |= TEPHRA_WAIT_SINGLE;
+    if (send(&told, sizeof told)) return;
+  }
+  add_to_sums(key, ns, now);
+}
+
+/* --- stacks --- */
+
+struct hash_loop {
+  struct tephra_walk* walk;
+  __u64 hash;
+  __u32 end;
+};
+
+static long hash_word(__u32 index, struct hash_loop* loop) {
+  __u32 at = index + CHAIN_AT;
+  if (at >= loop->end || at >= TEPHRA_WALK_WORDS) return 1;
+  loop->hash = (loop->hash ^ loop->walk->words[at]) * 0x9e3779b97f4a7c15ULL;
+  loop->hash ^= loop->hash >> 29;
+  return 0;
+}
+
+/* Hashes with the highest bit are those of copies, which are all different. */
+#define HASH_OF_COPY (1ULL << 63)
+
+static __always_inline __u64 hash_of(struct tephra_walk* walk, __u32 end) {
+  struct hash_loop loop = {.walk = walk, .hash = end + 1, .end = walk->position};
+  bpf_loop(TEPHRA_WALK_WORDS, hash_word, &loop, 0);
+  loop.hash &= ~HASH_OF_COPY;
+  return loop.hash ? loop.hash : 1;
+}
+
+static __always_inline void put_kernel_stack(void* ctx, struct tephra_walk* walk) {
+  long bytes;
+  walk->position = CHAIN_AT;
+  if (!kernel_stacks) return;
+  bytes = bpf_get_stack(ctx, &walk->words[CHAIN_AT + 1], max_kernel_bytes, 0);
+  if (bytes < 8) return;
+  walk->words[CHAIN_AT] = CONTEXT_KERNEL;
+  walk->position = CHAIN_AT + 1 + ((__u32)bytes / 8);
+}
+
+static __always_inline void put_user_stack(void* ctx, struct tephra_walk* walk) {
+  __u32 at = walk->position;
+  long bytes;
+  asm volatile("" : "+r"(at));
+  if (at > 256) return;
+  bytes = bpf_get_stack(ctx, &walk->words[at + 1], max_user_bytes, USER_STACK);
+  if (bytes < 8) return;
+  walk->words[at] = TEPHRA_CHAIN_USER;
+  walk->position = at + 1 + ((__u32)bytes / 8);
+}
+
+/* Whether what is missing of a process may come soon: then its stacks are copied. Asks for it. */
+static __always_inline bool may_come(struct task_struct* task, __u32 pid, __u32 tid, __u64 address, __u32 first) {
+  struct tephra_walk_wanted wanted = {
+      .type = TEPHRA_RECORD_WAIT_WANTED, .size = sizeof wanted, .pid = pid, .tid = tid, .address = address};
+  __u64 now = bpf_ktime_get_ns();
+  __u64 start_stack = BPF_CORE_READ(task, mm, start_stack);
+  struct asked_process* before = bpf_map_lookup_elem(&asked, &pid);
+  struct asked_process place = {};
+  bool asked_before = before && before->start_stack == start_stack && before->first == first;
+  if (asked_before && now - before->time < ASK_AGAIN_NS) return now < before->wait_until;
+  place.time = now;
+  place.wait_until = asked_before ? before->wait_until : now + WAIT_FOR_ANSWER_NS;
+  place.start_stack = start_stack;
+  place.first = first;
+  bpf_map_update_elem(&asked, &pid, &place, BPF_ANY);
+  bpf_ringbuf_output(&records, &wanted, sizeof wanted, BPF_RB_FORCE_WAKEUP);
+  return now < place.wait_until;
+}
+
+/* A number for a copy, 0 when there were too many lately. */
+static __always_inline __u64 number_of_copy(void) {
+  __u64 now = bpf_ktime_get_ns();
+  __u32 zero = 0;
+  struct copies_lately* lately = bpf_map_lookup_elem(&copies, &zero);
+  if (!lately) return 0;
+  if (now - lately->since >= COPIES_TIME_NS) {
+    lately->since = now;
+    lately->count = 0;
+  }
+  if (++lately->count > COPIES_AT_ONCE) return 0;
+  return HASH_OF_COPY | (__u64)bpf_get_smp_processor_id() << 40 | ++lately->made;
+}
+
+/* Behind the kernel's part of the chain: the registers and as much of the stack as can be read. Returns its bytes. */
+static __always_inline __u32 put_copy(struct tephra_walk* walk) {
+  __u32 at = walk->position;
+  __u64 sp = walk->frame.sp;
+  __u32 bytes = COPY_BYTES;
+  asm volatile("" : "+r"(at));
+  if (at > COPY_AT_MOST - REGISTER_WORDS) return 0;
+  if (bpf_probe_read_kernel(&walk->words[at], sizeof walk->user, &walk->user)) return 0;
+  at += REGISTER_WORDS;
+  if (!bpf_probe_read_user(&walk->words[at], COPY_BYTES, (void*)sp)) return COPY_BYTES;
+  if (!bpf_probe_read_user(&walk->words[at], 4096, (void*)sp)) return 4096;
+  bytes = 4096 - (sp & 4095);
+  if (bytes < 8 || bytes > 4096) return 0;
+  if (bpf_probe_read_user(&walk->words[at], bytes & 0x1ff8, (void*)sp)) return 0;
+  return bytes & 0x1ff8;
+}
+
+static __always_inline void head(struct tephra_walk* walk, __u64 hash, __u32 end, __u32 pid, __u32 tid, __u32 words,
+                                 __u32 copy_bytes) {
+  __u32 size = sizeof(struct tephra_wait_stack) + words * 8;
+  if (copy_bytes) size += sizeof walk->user + copy_bytes;
+  walk->words[0] = TEPHRA_RECORD_WAIT_STACK | (__u64)(end << TEPHRA_WALK_END_SHIFT) << 32 | (__u64)size << 48;
+  walk->words[1] = hash;
+  walk->words[2] = pid | (__u64)tid << 32;
+  walk->words[3] = words | (__u64)copy_bytes << 32;
+}
+
+/* Sends a stack that was not sent yet. */
+static __always_inline void send_stack(struct tephra_walk* walk, __u64 hash, __u32 end, __u32 pid, __u32 tid,
+                                       __u32 copy_bytes) {
+  __u8 one = 1;
+  __u32 size;
+  struct tephra_off_cpu_totals* total;
+  if (!(hash & HASH_OF_COPY) && bpf_map_lookup_elem(&seen, &hash)) return;
+  total = totals_here();
+  if (!total) return;
+  size = walk->position * 8;
+  head(walk, hash, end, pid, tid, walk->position - CHAIN_AT, copy_bytes);
+  if (copy_bytes) {
+    size += sizeof walk->user + copy_bytes;
+    total->stacks_copied++;
+  }
+  if (size > sizeof walk->words) return;
+  if (!send(walk->words, size)) {
+    total->stacks_not_sent++;
+  } else if (!(hash & HASH_OF_COPY)) {
+    bpf_map_update_elem(&seen, &hash, &one, BPF_ANY);
+  }
+}
+
+/* Of the running task. Returns its hash. */
+static __always_inline __u64 take_stack(void* ctx, struct tephra_walk* walk, struct task_struct* task, __u32 pid,
+                                        __u32 tid) {
+  enum tephra_user_part user;
+  __u64 hash = 0;
+  __u32 end = TEPHRA_WALK_NOT_TOLD;
+  __u32 copy_bytes = 0;
+  bool known;
+  put_kernel_stack(ctx, walk);
+  if (stacks == TEPHRA_STACKS_FRAME_POINTERS) {
+    if (tephra_has_user_part(task)) put_user_stack(ctx, walk);
+  } else if (stacks == TEPHRA_STACKS_WALKED) {
+    user = tephra_walk_begin(walk, task);
+    if (user == TEPHRA_USER_FOREIGN) end = TEPHRA_WALK_32BIT;
+    if (user == TEPHRA_USER_HERE && pid != 0) {
+      __u32 before = walk->position;
+      known = tephra_walk_process(walk, task, pid);
+      if (!known) known = tephra_walk_as_parent(walk, task);
+      tephra_put(walk, TEPHRA_CHAIN_USER);
+      if (known) {
+        tephra_walk_user(walk, max_frames);
+      } else {
+        tephra_put(walk, walk->frame.pc);
+        walk->end = TEPHRA_WALK_NOT_COPIED;
+        walk->guessed = 0;
+        walk->missed = 1;
+        walk->first = ~0;
+      }
+      end = walk->end | walk->guessed;
+      if (walk->missed && may_come(task, pid, tid, walk->frame.pc, walk->first)) {
+        hash = number_of_copy();
+        if (!hash) end = TEPHRA_WALK_NOT_COPIED;
+      }
+      if (hash) {
+        walk->position = before;
+        walk->frame.sp = TEPHRA_STACK_POINTER(&walk->user);
+        copy_bytes = put_copy(walk);
+        end = TEPHRA_WALK_NOT_TOLD;
+      }
+    }
+  }
+  if (!hash) hash = hash_of(walk, end);
+  send_stack(walk, hash, end, pid, tid, copy_bytes);
+  return hash;
+}
+
+/* --- switches --- */
+
+static __always_inline __u32 class_of(bool preempt, __u32 state) {
+  if (preempt || state == 0) return TEPHRA_WAIT_RUN_QUEUE;
+  if (state & STATE_INTERRUPTIBLE) return TEPHRA_WAIT_SLEEPING;
+  if (state & STATE_UNINTERRUPTIBLE) return state & STATE_NOLOAD ? TEPHRA_WAIT_SLEEPING : TEPHRA_WAIT_UNINTERRUPTIBLE;
+  return state & STATE_RTLOCK ? TEPHRA_WAIT_UNINTERRUPTIBLE : TEPHRA_WAIT_OTHER;
+}
+
+/* Which system call it is in, and which lock it waits for. */
+static __always_inline void note_call(struct task_watch* watch, struct task_struct* task) {
+  struct tephra_registers* saved;
+  __s64 number = -1;
+  watch->address = 0;
+  watch->syscall = TEPHRA_NO_SYSCALL;
+  if (!tephra_has_user_part(task)) return;
+  saved = (void*)bpf_task_pt_regs(task);
+  if (!saved) return;
+#if defined(__TARGET_ARCH_arm64)
+  /* The number is in x8; it is not told here whether it is one. */
+  bpf_probe_read_kernel(&number, sizeof number, &saved->regs[8]);
+#else
+  bpf_probe_read_kernel(&number, sizeof number, &saved->orig_ax);
+#endif
+  if (number < 0) {
+    watch->flags |= TEPHRA_WAIT_IN_FAULT;
+    return;
+  }
+  watch->syscall = number;
+  if (number != SYSCALL_FUTEX && number != SYSCALL_FUTEX_WAIT) return;
+#if defined(__TARGET_ARCH_arm64)
+  bpf_probe_read_kernel(&watch->address, sizeof watch->address, &saved->regs[0]);
+#else
+  bpf_probe_read_kernel(&watch->address, sizeof watch->address, &saved->di);
+#endif
+}
+
+static __always_inline void fill_key(struct tephra_wait_key* key, struct task_watch* watch, struct task_struct* task) {
+  key->pid = tephra_process_of(task);
+  key->tid = tephra_pid_of(task);
+  key->state = watch->state;
+  key->flags = watch->flags;
+  key->syscall = watch->syscall;
+  key->stack = watch->stack;
+  key->address = watch->address;
+  key->waker = watch->waker;
+}
+
+/* It ran from `since` to `now`. */
+static __always_inline void end_run(struct task_struct* task, struct task_watch* watch, __u64 now) {
+  struct tephra_wait_key key = {};
+  __u64 from = watch->since > begun ? watch->since : begun;
+  if (now <= from) return;
+  key.pid = tephra_process_of(task);
+  key.tid = tephra_pid_of(task);
+  key.state = TEPHRA_RAN;
+  add_to_sums(&key, now - from, now);
+}
+
+/* What this costs is measured at one switch in so many. */
+#define MEASURE_ONE_IN 64
+
+static __always_inline void leave(void* ctx, struct task_struct* prev, bool preempt, __u32 state, __u64 now) {
+  struct task_watch* watch = watch_of(prev);
+  struct tephra_off_cpu_totals* total;
+  struct tephra_walk* walk;
+  __u32 zero = 0;
+  if (!watch) return;
+  /* Whoever was met in the midst of a switch was taken for one that waits, and ran. */
+  if (with_running && begun && watch->phase != PHASE_UNKNOWN) end_run(prev, watch, now);
+  watch->phase = state & (STATE_DEAD) && !preempt ? PHASE_UNKNOWN : PHASE_WAITING;
+  watch->since = now;
+  watch->woken_at = 0;
+  watch->stack = 0;
+  watch->flags = 0;
+  watch->waker = 0;
+  watch->state = class_of(preempt, state);
+  if (watch->phase == PHASE_UNKNOWN || !begun || !(states >> watch->state & 1)) return;
+  total = totals_here();
+  if (!total) return;
+  total->switches++;
+  if (BPF_CORE_READ_BITFIELD(more_of(prev), in_iowait)) watch->flags |= TEPHRA_WAIT_FOR_IO;
+  note_call(watch, prev);
+  if (stacks == TEPHRA_STACKS_NONE) return;
+  if (take_one_in > 1 && bpf_get_prandom_u32() % take_one_in != 0) {
+    watch->flags |= TEPHRA_WAIT_NO_STACK;
+    watch->address = 0;
+    total->skipped++;
+    return;
+  }
+  walk = bpf_map_lookup_elem(&switch_walks, &zero);
+  if (walk) watch->stack = take_stack(ctx, walk, prev, tephra_process_of(prev), tephra_pid_of(prev));
+  if (total->switches % MEASURE_ONE_IN == 0) {
+    total->measured++;
+    total->measured_ns += bpf_ktime_get_ns() - now;
+  }
+}
+
+static __always_inline void end_wait(struct task_struct* task, struct task_watch* watch, __u64 now) {
+  struct tephra_wait_key key = {};
+  __u64 from = watch->since;
+  __u64 woken_at = watch->woken_at;
+  __u64 ns;
+  if (!(states >> watch->state & 1)) return;
+  if (from < begun) {
+    from = begun;
+    watch->flags |= TEPHRA_WAIT_OPEN_BEGIN;
+  }
+  if (now <= from) return;
+  ns = now - from;
+  if (ns < min_ns || ns > max_ns) return;
+  fill_key(&key, watch, task);
+  if (split_wakeups && woken_at && watch->state != TEPHRA_WAIT_RUN_QUEUE && woken_at < now) {
+    if (woken_at < from) woken_at = from;
+    if (woken_at > from) tell(&key, woken_at - from, woken_at);
+    key.state = TEPHRA_WAIT_RUN_QUEUE;
+    key.flags &= ~TEPHRA_WAIT_FOR_IO;
+    ns = now - woken_at;
+  }
+  tell(&key, ns, now);
+}
+
+static __always_inline void enter(struct task_struct* next, __u64 now) {
+  struct task_watch* watch = watch_of(next);
+  if (!watch) return;
+  if (!watch->first) watch->first = now; /* where all are watched that come */
+  if (watch->phase == PHASE_RUNNING) { /* the other way round */
+    watch->state = TEPHRA_WAIT_RUN_QUEUE;
+    watch->phase = PHASE_WAITING;
+  }
+  if (begun && watch->phase == PHASE_WAITING) end_wait(next, watch, now);
+  watch->phase = PHASE_RUNNING;
+  watch->since = now;
+}
+
+static __always_inline int on_switch(void* ctx, bool preempt, struct task_struct* prev, struct task_struct* next,
+                                     __u32 state) {
+  __u64 now;
+  if (stopped) return 0;
+  now = bpf_ktime_get_ns();
+  leave(ctx, prev, preempt, state, now);
+  enter(next, now);
+  return 0;
+}
+
+/* The state is an argument since Linux 5.18; before, it is still that of the task. */
+SEC("tp_btf/sched_switch")
+int BPF_PROG(switch_with_state, bool preempt, struct task_struct* prev, struct task_struct* next, unsigned int state) {
+  return on_switch(ctx, preempt, prev, next, state);
+}
+
+SEC("tp_btf/sched_switch")
+int BPF_PROG(switch_without_state, bool preempt, struct task_struct* prev, struct task_struct* next) {
+  struct task_struct___with_state* old = (void*)prev;
+  __u32 state = bpf_core_field_exists(prev->__state) ? prev->__state : BPF_CORE_READ(old, state);
+  return on_switch(ctx, preempt, prev, next, state);
+}
+
+/* --- who comes to be watched --- */
+
+SEC("tp_btf/sched_process_fork")
+int BPF_PROG(process_fork, struct task_struct* parent, struct task_struct* child) {
+  struct task_watch* watch;
+  struct tephra_off_cpu_totals* total;
+  if (mode != TEPHRA_WATCH_LISTED || !inherit || stopped) return 0;
+  if (!bpf_task_storage_get(&watches, parent, 0, 0)) return 0;
+  watch = bpf_task_storage_get(&watches, child, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
+  if (!watch) {
+    total = totals_here();
+    if (total) total->not_watched++;
+    return 0;
+  }
+  /* It is ready to run from now on. Only where all time is accounted for that is worth telling. */
+  watch->first = watch->since = bpf_ktime_get_ns();
+  watch->state = TEPHRA_WAIT_RUN_QUEUE;
+  watch->syscall = TEPHRA_NO_SYSCALL;
+  watch->phase = with_running ? PHASE_WAITING : PHASE_UNKNOWN;
+  return 0;
+}
+
+SEC("tp_btf/sched_process_exec")
+int BPF_PROG(process_exec, struct task_struct* task) {
+  struct task_watch* watch;
+  if (!awaited || stopped || tephra_process_of(task) != awaited) return 0;
+  awaited = 0;
+  watch = bpf_task_storage_get(&watches, task, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
+  if (!watch) return 0;
+  watch->phase = PHASE_RUNNING;
+  watch->first = watch->since = bpf_ktime_get_ns();
+  return 0;
+}
+
+/* --- wake-ups --- */
+
+static __always_inline __u64 mix(__u64 a, __u64 b) {
+  a = (a ^ b) * 0x9e3779b97f4a7c15ULL;
+  return a ^ a >> 32;
+}
+
+static __always_inline void tell_waker(__u64 number, __u64 upper, __u64 stack, __u32 pid, __u32 tid) {
+  struct tephra_waker_told told = {.type = TEPHRA_RECORD_WAKER, .size = sizeof told, .pid = pid, .tid = tid};
+  __u8 one = 1;
+  if (bpf_map_lookup_elem(&seen, &number)) return;
+  told.time = bpf_ktime_get_ns();
+  told.number = number;
+  told.upper = upper;
+  told.stack = stack;
+  if (send(&told, sizeof told)) bpf_map_update_elem(&seen, &number, &one, BPF_ANY);
+}
+
+static __always_inline void note_waker(void* ctx, struct task_watch* sleeper) {
+  struct task_struct* task = bpf_get_current_task_btf();
+  struct task_watch* own = bpf_task_storage_get(&watches, task, 0, 0);
+  __u32 pid = tephra_process_of(task);
+  __u32 tid = tephra_pid_of(task);
+  struct tephra_walk* walk;
+  __u32 zero = 0;
+  __u64 stack;
+  __u64 upper = own ? own->waker_alone : 0;
+  __u64 alone;
+  walk = bpf_map_lookup_elem(&waker_walks, &zero);
+  if (!walk || !tephra_walk_claim(walk)) return;
+  stack = take_stack(ctx, walk, task, pid, tid);
+  tephra_walk_release(walk);
+  alone = mix(mix(stack, pid), tid) | 1;
+  sleeper->waker_alone = alone;
+  sleeper->waker = upper ? mix(alone, upper) | 1 : alone;
+  tell_waker(alone, 0, stack, pid, tid);
+  if (upper) tell_waker(sleeper->waker, upper, stack, pid, tid);
+}
+
+SEC("tp_btf/sched_waking")
+int BPF_PROG(waking, struct task_struct* task) {
+  struct task_watch* watch;
+  if (!begun || stopped) return 0;
+  watch = watch_of(task);
+  if (!watch || watch->phase != PHASE_WAITING || watch->woken_at) return 0;
+  watch->woken_at = bpf_ktime_get_ns();
+  if (with_wakers && watch->state != TEPHRA_WAIT_RUN_QUEUE) note_waker(ctx, watch);
+  return 0;
+}
+
+/* --- what waits already, and still --- */
+
+static __always_inline bool is_listed(struct task_struct* task) {
+  struct tephra_watched who = {.pid = tephra_process_of(task)};
+  if (who.pid && bpf_map_lookup_elem(&listed, &who)) return true;
+  who.pid = 0;
+  who.tid = tephra_pid_of(task);
+  return who.tid && bpf_map_lookup_elem(&listed, &who);
+}
+
+/* Before counting begins: whoever is there is watched from now on. */
+SEC("iter/task")
+int watch_existing(struct bpf_iter__task* ctx) {
+  struct task_struct* task = ctx->task;
+  struct task_watch* watch;
+  __u32 state;
+  __u32 phase;
+  if (!task || task->pid == 0) return 0;
+  if (mode == TEPHRA_WATCH_LISTED) {
+    if (!is_listed(task)) return 0;
+    watch = bpf_task_storage_get(&watches, task, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
+  } else {
+    watch = watch_of(task);
+  }
+  if (!watch || watch->phase != PHASE_UNKNOWN) return 0;
+  state = task->__state;
+  if (state & (STATE_DEAD)) return 0;
+  phase = BPF_CORE_READ(more_of(task), on_cpu) ? PHASE_RUNNING : PHASE_WAITING;
+  watch->state = class_of(false, state);
+  watch->since = bpf_ktime_get_ns();
+  if (!watch->first) watch->first = watch->since;
+  note_call(watch, task);
+  /* A switch meanwhile knows better. */
+  __sync_val_compare_and_swap(&watch->phase, PHASE_UNKNOWN, phase);
+  return 0;
+}
+
+/* Once counting has begun: the stacks of those that wait since before. `sleepable`: their user stacks can be had. */
+static __always_inline int tell_stack(struct bpf_iter__task* ctx, bool sleepable) {
+  struct task_struct* task = ctx->task;
+  struct task_watch* watch;
+  struct tephra_walk* walk;
+  __u64 since;
+  __u64 number;
+  __u32 zero = 0;
+  __u32 at;
+  __u32 size;
+  __u32 copy_bytes = 0;
+  long bytes;
+  if (!task || task->pid == 0) return 0;
+  number = HASH_OF_COPY | 1ULL << 62 | task->pid;
+  watch = mode == TEPHRA_WATCH_LISTED ? bpf_task_storage_get(&watches, task, 0, 0) : watch_of(task);
+  if (!watch || watch->phase != PHASE_WAITING || watch->since >= begun) return 0;
+  /* When the reader's buffer is full, the kernel drops what was written for a task, and comes again. */
+  if (watch->stack && watch->stack != number) return 0;
+  if (!(states >> watch->state & 1)) return 0;
+  since = watch->since;
+  walk = bpf_map_lookup_elem(&iteration_walk, &zero);
+  if (!walk) return 0;
+  at = CHAIN_AT;
+  bytes = kernel_stacks ? bpf_get_task_stack(task, &walk->words[CHAIN_AT + 1], max_kernel_bytes, 0) : 0;
+  if (bytes >= 8) {
+    walk->words[CHAIN_AT] = CONTEXT_KERNEL;
+    at = CHAIN_AT + 1 + (__u32)bytes / 8;
+  }
+  walk->position = at;
+  if (sleepable && stacks != TEPHRA_STACKS_NONE && tephra_walk_begin(walk, task) == TEPHRA_USER_HERE &&
+      at <= COPY_AT_MOST - REGISTER_WORDS) {
+    __u64 sp = walk->frame.sp;
+    __u32 page = 4096 - (sp & 4095);
+    bpf_probe_read_kernel(&walk->words[at], sizeof walk->user, &walk->user);
+    at += REGISTER_WORDS;
+    if (!bpf_copy_from_user_task(&walk->words[at], COPY_BYTES, (void*)sp, task, 0)) {
+      copy_bytes = COPY_BYTES;
+    } else if (!bpf_copy_from_user_task(&walk->words[at], 4096, (void*)sp, task, 0)) {
+      copy_bytes = 4096;
+    } else if (page >= 8 && page <= 4096 &&
+               !bpf_copy_from_user_task(&walk->words[at], page & 0x1ff8, (void*)sp, task, 0)) {
+      copy_bytes = page & 0x1ff8;
+    }
+  }
+  /* It may have run meanwhile. */
+  if (watch->phase != PHASE_WAITING || watch->since != since) return 0;
+  head(walk, number, TEPHRA_WALK_NOT_TOLD, tephra_process_of(task),
+       tephra_pid_of(task), walk->position - CHAIN_AT, copy_bytes);
+  watch->stack = number;
+  size = walk->position * 8;
+  if (copy_bytes) size += sizeof walk->user + copy_bytes;
+  if (size <= sizeof walk->words) bpf_seq_write(ctx->meta->seq, walk->words, size);
+  return 0;
+}
+
+SEC("iter.s/task")
+int tell_stacks(struct bpf_iter__task* ctx) { return tell_stack(ctx, true); }
+
+/* Where user memory of others cannot be read. */
+SEC("iter/task")
+int tell_kernel_stacks(struct bpf_iter__task* ctx) { return tell_stack(ctx, false); }
+
+static __always_inline void tell_open(struct bpf_iter__task* ctx, struct task_watch* watch,
+                                      struct tephra_wait_key* key, __u64 from, __u64 to) {
+  struct tephra_wait_told told = {.type = TEPHRA_RECORD_WAIT, .size = sizeof told};
+  told.lived = stopped - (watch->first > begun ? watch->first : begun);
+  if (to <= from) return;
+  told.ended = to;
+  told.ns = to - from;
+  told.count = 1;
+  told.key = *key;
+  bpf_seq_write(ctx->meta->seq, &told, sizeof told);
+}
+
+/* When counting has ended: what still goes on. */
+SEC("iter/task")
+int tell_open_waits(struct bpf_iter__task* ctx) {
+  struct task_struct* task = ctx->task;
+  struct tephra_wait_key key = {};
+  struct task_watch* watch;
+  __u64 from;
+  if (!task || task->pid == 0) return 0;
+  watch = mode == TEPHRA_WATCH_LISTED ? bpf_task_storage_get(&watches, task, 0, 0) : watch_of(task);
+  if (!watch || watch->phase == PHASE_UNKNOWN) return 0;
+  from = watch->since > begun ? watch->since : begun;
+  if (watch->phase == PHASE_RUNNING) {
+    if (!with_running) return 0;
+    key.pid = tephra_process_of(task);
+    key.tid = tephra_pid_of(task);
+    key.state = TEPHRA_RAN;
+    tell_open(ctx, watch, &key, from, stopped);
+    return 0;
+  }
+  if (!(states >> watch->state & 1) || stopped - from < min_ns || stopped - from > max_ns) return 0;
+  fill_key(&key, watch, task);
+  key.flags |= TEPHRA_WAIT_SINGLE | TEPHRA_WAIT_OPEN_END;
+  if (watch->since < begun) key.flags |= TEPHRA_WAIT_OPEN_BEGIN;
+  if (split_wakeups && watch->woken_at && watch->state != TEPHRA_WAIT_RUN_QUEUE) {
+    __u64 woken_at = watch->woken_at > from ? watch->woken_at : from;
+    tell_open(ctx, watch, &key, from, woken_at);
+    key.state = TEPHRA_WAIT_RUN_QUEUE;
+    from = woken_at;
+  }
+  tell_open(ctx, watch, &key, from, stopped);
+  return 0;
+}

@@ -1,0 +1,58 @@
+"""Live tests of `tephra profile -t wall`: running and waiting of each thread come to its elapsed time."""
+
+import glob
+import re
+import unittest
+
+from off_cpu_test import OffCpuTest
+from support import parse_folded, program
+import waits
+
+
+class WallTest(OffCpuTest):
+    def test_sums_of_threads_are_elapsed_time(self):
+        child = self.start(program("known_waits"), "mix", "60000")
+        self.assertEqual(child.stdout.readline(), "ready\n")
+        result, _, path = self.profile("-t", "wall", "-f", "999", "-d", "1", target=("-p", str(child.pid)))
+        recorded = waits.Waits(path)
+        sums = recorded.of_thread()
+        self.assertEqual(len(sums), 3)
+        for ns in sums.values():
+            self.assert_near(ns, max(sums.values()), 0.001)
+        self.assertGreater(min(sums.values()), 1_000_000_000)
+        told = re.search(r"3 threads at the end come to its elapsed time within ([0-9.]+) %", result.stderr)
+        self.assertLess(float(told[1]), 1, result.stderr)
+        # The picture holds all of it.
+        with open(path.replace(".perf.data", ".folded")) as file:
+            stacks = parse_folded(file.read())
+        self.assertEqual(sum(stacks.values()), sum(sums.values()))
+        for function in ("compute_until", "sleep_in_named_function"):
+            self.assertGreater(sum(ns for stack, ns in stacks.items() if function in stack), 0.3e9)
+
+    def test_running_is_what_the_kernel_counts(self):
+        child = self.start(program("known_waits"), "mix", "60000")
+        self.assertEqual(child.stdout.readline(), "ready\n")
+
+        def ran():
+            files = glob.glob(f"/proc/{child.pid}/task/*/schedstat")
+            sums = {}
+            for file in files:
+                with open(file) as text:
+                    sums[int(file.split("/")[4])] = int(text.read().split()[0])
+            return sums
+
+        before = ran()
+        _, _, path = self.profile("-t", "wall", "-d", "1", target=("-p", str(child.pid)))
+        after = ran()
+        recorded = waits.Waits(path)
+        self.assertEqual(set(recorded.ran) - set(before), set())
+        for tid, ns in recorded.ran.items():
+            self.assertLessEqual(ns, (after[tid] - before[tid]) * 1.01 + 5_000_000)
+
+    def test_limits_are_refused(self):
+        result = self.tephra("profile", "-t", "wall", "--min-us", "5", "--", "true", status=2)
+        self.assertIn("accounts for all time", result.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()
