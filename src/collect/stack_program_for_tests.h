@@ -12,7 +12,7 @@ namespace tephra::collect {
 // Remembers what it was told, and gives out what a test puts in.
 class FakeStackProgram : public kernel::StackProgram {
  public:
-  base::Status attach(int, uint64_t identifier, bool, bool) override {
+  base::Status attach(int, uint64_t identifier, bool, bool, bool) override {
     attached.push_back(identifier);
     return {};
   }

@@ -26,7 +26,7 @@ std::string_view meaning(std::string_view name) {
       {"swap-in", "read back from swap"},
       {"zero-page", "memory that was only read so far: one page of zeros for all"},
       {"permission", "the page was there, and may now be written or used"},
-      {"unknown", "what was mapped there is not known"},
+      {"unknown", "not known: what was mapped there, or whether it was a copy"},
   };
   for (const auto& [key, text] : kMeanings) {
     if (key == name) return text;
