@@ -94,6 +94,7 @@ const volatile __u64 min_ns = 0;
 const volatile __u64 max_ns = ~0ULL;
 const volatile __u64 threshold_ns = 5000000;
 const volatile __u64 wake_bytes = 1 << 20;
+const volatile __u64 budget_ns = 0; /* what stacks may cost on a CPU in BUDGET_TIME_NS; 0: what they cost */
 const volatile bool inherit = true;
 const volatile bool kernel_stacks = true;
 const volatile bool with_running = false;  /* sums of time on a CPU */
@@ -219,7 +220,7 @@ struct {
 #define ASK_AGAIN_NS 250000000ULL
 #define WAIT_FOR_ANSWER_NS 1000000000ULL
 #define COPIES_TIME_NS 10000000ULL
-#define COPIES_AT_ONCE 8
+#define COPIES_AT_ONCE 4
 /* Where a copy begins at most, in words of the record, and how long it may be. */
 #define COPY_AT_MOST 400
 #define COPY_BYTES ((TEPHRA_WALK_WORDS - COPY_AT_MOST) * 8)
@@ -624,6 +625,41 @@ static __always_inline void end_run(struct task_struct* task, struct task_watch*
   add_to_sums(&key, now - from, now);
 }
 
+/* The budget of a CPU for a while; what it is spent on is measured each time. */
+#define BUDGET_TIME_NS 10000000ULL
+
+struct spent_lately {
+  __u64 since;
+  __u64 ns;
+};
+
+struct {
+  __uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+  __uint(max_entries, 1);
+  __type(key, __u32);
+  __type(value, struct spent_lately);
+} spent SEC(".maps");
+
+static __always_inline bool may_spend(__u64 now) {
+  __u32 zero = 0;
+  struct spent_lately* lately;
+  if (take_one_in > 1 && bpf_get_prandom_u32() % take_one_in != 0) return false;
+  if (!budget_ns) return true;
+  lately = bpf_map_lookup_elem(&spent, &zero);
+  if (!lately) return false;
+  if (now - lately->since >= BUDGET_TIME_NS) {
+    lately->since = now;
+    lately->ns = 0;
+  }
+  return lately->ns < budget_ns;
+}
+
+static __always_inline void spend(__u64 ns) {
+  __u32 zero = 0;
+  struct spent_lately* lately = bpf_map_lookup_elem(&spent, &zero);
+  if (lately) lately->ns += ns;
+}
+
 /* What this costs is measured at one switch in so many. */
 #define MEASURE_ONE_IN 64
 
@@ -649,7 +685,7 @@ static __always_inline void leave(void* ctx, struct task_struct* prev, bool pree
   if (BPF_CORE_READ_BITFIELD(more_of(prev), in_iowait)) watch->flags |= TEPHRA_WAIT_FOR_IO;
   note_call(watch, prev);
   if (stacks == TEPHRA_STACKS_NONE) return;
-  if (take_one_in > 1 && bpf_get_prandom_u32() % take_one_in != 0) {
+  if (!may_spend(now)) {
     watch->flags |= TEPHRA_WAIT_NO_STACK;
     watch->address = 0;
     total->skipped++;
@@ -657,6 +693,7 @@ static __always_inline void leave(void* ctx, struct task_struct* prev, bool pree
   }
   walk = bpf_map_lookup_elem(&switch_walks, &zero);
   if (walk) watch->stack = take_stack(ctx, walk, prev, tephra_process_of(prev), tephra_pid_of(prev));
+  if (budget_ns) spend(bpf_ktime_get_ns() - now);
   if (total->switches % MEASURE_ONE_IN == 0) {
     total->measured++;
     total->measured_ns += bpf_ktime_get_ns() - now;

@@ -1,7 +1,6 @@
 #include "collect/off_cpu_collector.h"
 
 #include <fmt/format.h>
-#include <linux/perf_event.h>
 
 #include <algorithm>
 #include <cmath>
@@ -56,6 +55,7 @@ OffCpuProgram::Settings program_settings(const OffCpuSettings& wanted,
   settings.running = wanted.wall;
   settings.split_wakeups = wanted.wall;
   settings.wakers = wanted.wakers;
+  settings.budget = wanted.budget.value_or(0);
   return settings;
 }
 
@@ -170,6 +170,12 @@ void OffCpuCollector::hear(const tephra_wait_told& told) {
 
 void OffCpuCollector::hear(const tephra_wait_key& key, const tephra_wait_sum& sum) {
   if (key.state >= TEPHRA_OFF_CPU_STATES) return;
+  if (key.stack != stacks_.same_as(key.stack)) {
+    tephra_wait_key same = key;
+    same.stack = stacks_.same_as(key.stack);
+    hear(same, sum);
+    return;
+  }
   add(totals_.by_state[key.state], sum);
   if (settings_.wall) told_of_thread_[key.tid] += sum.ns;
   tephra_wait_sum& mine = sums_[key];
@@ -191,19 +197,17 @@ void OffCpuCollector::hear(const tephra_waker_told& waker) {
   }
   const std::array<uint64_t, 2> numbers{waker.number, waker.upper};
   MadeSample sample;
-  // Whom it interrupted did not wake anybody.
-  sample.pid = stack->in_interrupt ? 0 : waker.pid;
-  sample.tid = stack->in_interrupt ? 0 : waker.tid;
   sample.time = waker.time;
   sample.period = 1;
   sample.raw = bytes_of(numbers);
   sample.chain = stack->chain;
-  if (stack->in_interrupt) {
-    const auto user = std::find(stack->chain.begin(), stack->chain.end(), static_cast<uint64_t>(PERF_CONTEXT_USER));
-    sample.chain = sample.chain.first(static_cast<size_t>(user - stack->chain.begin()));
+  if (stack->interrupt_words > 0) {  // whom it interrupted did not wake anybody
+    sample.chain = sample.chain.first(stack->interrupt_words);
     wakers_->write(sample, records_);
     return;
   }
+  sample.pid = waker.pid;
+  sample.tid = waker.tid;
   sample.registers = stack->registers;
   sample.stack = stack->copy;
   sample.walk_end = stack->walk_end;

@@ -46,7 +46,9 @@ WaitStacks::KernelPlaces kernel_places() {
       open->second = address;
       open = nullptr;
     }
-    Places* const wanted = name == "__schedule" ? &places.scheduler : is_interrupt(name) ? &places.interrupts : nullptr;
+    Places* const wanted = name == "__schedule" || name == "try_to_wake_up" ? &places.scheduler
+                           : is_interrupt(name)                             ? &places.interrupts
+                                                                            : nullptr;
     if (wanted != nullptr && open == nullptr) open = &wanted->emplace_back(address, address);
   }
   return places;
@@ -111,16 +113,34 @@ void append_by_frame_pointers(const std::vector<uint64_t>& registers, base::Byte
   }
 }
 
+// What callers are found by: the other registers change from wait to wait.
+std::string content_of(const WaitStacks::Stack& stack) {
+  const Pointers pointers = pointers_of(stack.registers).value_or(Pointers());
+  std::string content(reinterpret_cast<const char*>(stack.chain.data()), stack.chain.size() * 8);
+  content.append(reinterpret_cast<const char*>(&pointers), sizeof pointers);
+  uint64_t first = 1;
+  uint64_t second = 2;
+  for (size_t at = 0; at + 8 <= stack.copy.size(); at += 8) {
+    const auto word = base::load<uint64_t>(stack.copy.data() + at);
+    first = (first ^ word) * 0x9e3779b97f4a7c15ULL;
+    first ^= first >> 29;
+    second = (second + word) * 0xbf58476d1ce4e5b9ULL;
+    second ^= second >> 31;
+  }
+  for (const uint64_t word : {first, second}) content.append(reinterpret_cast<const char*>(&word), sizeof word);
+  return content;
+}
+
 }  // namespace
 
 WaitStacks::WaitStacks(bool copies) : copies_(copies), places_(kernel_places()) {}
 
-bool WaitStacks::in_interrupt(const Stack& stack) const {
-  for (const uint64_t address : stack.chain) {
-    if (address == kUserMark) return false;
-    if (is_in(places_.interrupts, address)) return true;
+size_t WaitStacks::interrupt_words(const Stack& stack) const {
+  size_t words = 0;
+  for (size_t at = 0; at < stack.chain.size() && stack.chain[at] != kUserMark; ++at) {
+    if (is_in(places_.interrupts, stack.chain[at])) words = at + 1;
   }
-  return false;
+  return words;
 }
 
 void WaitStacks::add(const kernel::OffCpuProgram::Stack& told) {
@@ -130,11 +150,11 @@ void WaitStacks::add(const kernel::OffCpuProgram::Stack& told) {
     stack.chain.push_back(base::load<uint64_t>(told.chain.data() + at));
   }
   const auto in_scheduler = [&](uint64_t address) { return is_in(places_.scheduler, address); };
-  stack.in_interrupt = in_interrupt(stack);
   if (!stack.chain.empty() && stack.chain.front() == kKernelMark) {
     const auto found = std::find_if(stack.chain.begin(), stack.chain.end(), in_scheduler);
     if (found != stack.chain.end()) stack.chain.erase(stack.chain.begin() + 1, found);
   }
+  stack.interrupt_words = interrupt_words(stack);
   if (!told.copy.empty()) {
     stack.registers = in_order_of_perf(told.registers);
     if (copies_) {
@@ -144,12 +164,19 @@ void WaitStacks::add(const kernel::OffCpuProgram::Stack& told) {
       stack.registers.clear();
     }
   }
+  if (!stack.copy.empty()) {
+    const auto [first, fresh] = by_content_.emplace(content_of(stack), told.head.hash);
+    if (!fresh) {
+      same_[told.head.hash] = first->second;
+      return;
+    }
+  }
   bytes_ += sizeof stack + stack.chain.size() * 8 + stack.copy.size();
   stacks_[told.head.hash] = std::move(stack);
 }
 
 const WaitStacks::Stack* WaitStacks::find(uint64_t hash) const {
-  const auto found = stacks_.find(hash);
+  const auto found = stacks_.find(same_as(hash));
   return found == stacks_.end() ? nullptr : &found->second;
 }
 

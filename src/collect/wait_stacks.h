@@ -19,7 +19,7 @@ class WaitStacks {
     std::vector<uint64_t> registers;  // in perf's order, where there is a copy
     std::vector<std::byte> copy;
     uint16_t walk_end = 0;
-    bool in_interrupt = false;  // the thread whose stack it is was interrupted
+    size_t interrupt_words = 0;  // of the chain, that are of an interrupt; below is whom it interrupted. 0: of none
   };
 
   // Where functions of the kernel are, as half-open ranges; empty where addresses are hidden.
@@ -34,14 +34,21 @@ class WaitStacks {
   void add(const kernel::OffCpuProgram::Stack& stack);
   // Null: it has not come.
   const Stack* find(uint64_t hash) const;
+  // Copies are all told apart; of those with the same content, the first.
+  uint64_t same_as(uint64_t hash) const {
+    const auto found = same_.find(hash);
+    return found == same_.end() ? hash : found->second;
+  }
   size_t bytes() const { return bytes_; }
 
  private:
-  bool in_interrupt(const Stack& stack) const;
+  size_t interrupt_words(const Stack& stack) const;
 
   bool copies_;
   KernelPlaces places_;
   std::unordered_map<uint64_t, Stack> stacks_;
+  std::unordered_map<uint64_t, uint64_t> same_;           // by hash: that of the first with the same content
+  std::unordered_map<std::string, uint64_t> by_content_;  // of copies: pointers, kernel part and digest of the stack
   size_t bytes_ = 0;
 };
 

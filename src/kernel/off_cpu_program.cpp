@@ -77,6 +77,8 @@ void set_constants(off_cpu& skeleton, const OffCpuProgram::Settings& settings) {
   constants.min_ns = static_cast<uint64_t>(settings.shortest.count());
   constants.max_ns = static_cast<uint64_t>(settings.longest.count());
   constants.threshold_ns = static_cast<uint64_t>(settings.threshold.count());
+  constants.budget_ns = static_cast<uint64_t>(settings.budget * 10e6);
+  if (settings.budget > 0 && constants.budget_ns == 0) constants.budget_ns = 1;
   constants.wake_bytes = settings.ring_bytes / 4;
   constants.inherit = settings.whom.inherit;
   constants.kernel_stacks = settings.kernel_stacks && settings.stacks != OffCpuProgram::Stacks::kNone;

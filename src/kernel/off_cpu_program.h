@@ -47,6 +47,7 @@ class OffCpuProgram {
     bool running = false;        // also the time on a CPU (TEPHRA_RAN), and that of new threads before they first run
     bool split_wakeups = false;  // from being woken to running is time in the run queue; else it belongs to the wait
     bool wakers = false;
+    double budget = 0;  // what stacks may cost, as a share of each CPU; 0: what they cost
     uint32_t max_sums = 1 << 14;
     uint32_t max_unkept = 1 << 14;
     uint64_t ring_bytes = 4 << 20;  // a power of two
