@@ -6,6 +6,7 @@
 
 #include "analysis/call_tree.h"
 #include "analysis/flame_layout.h"
+#include "analysis/wait_kind.h"
 #include "model/profile.h"
 
 namespace tephra::analysis {
@@ -20,23 +21,26 @@ struct FlameChart {
     uint32_t name = 0;     // row of names
     uint64_t samples = 0;  // that it was seen in
     model::MappingId mapping;
+    WaitKind wait = WaitKind::kNone;  // of the stack that it is part of
   };
   struct Lane {
     std::string thread;  // "comm-PID/TID"
     uint32_t depth = 0;  // rows in use
     uint64_t samples = 0;
     uint64_t running = 0;    // nanoseconds that samples cover
+    uint64_t waiting = 0;    // those that waits cover which are known one by one
     std::vector<Box> boxes;  // parents before what they call, those of one depth in the order of time
   };
   uint64_t begin = 0;  // in the recording's clock
   uint64_t duration = 0;
   uint64_t period = 0;  // the usual time from sample to sample
   std::vector<CallName> names;
-  std::vector<Lane> lanes;  // those that ran most come first
+  std::vector<Lane> lanes;  // those that ran most come first, then those that waited most
 };
 
 // The samples must have times (stream::BuildOptions::keep_every_sample). A sample holds until the next of its thread,
-// or for one period where the next is more than three away: what lies between is idle, and stays empty.
+// or for one period where the next is more than three away: what lies between is idle, and stays empty. Waits that are
+// known one by one stand where they were; sums of waits have no place in time and are left out.
 FlameChart flame_chart(const model::Profile& profile, const LabelOptions& labels = {});
 
 // Row 0 is the whole time; each lane has a row for its thread and below it one for each depth. Nodes of rectangles: 0

@@ -7,6 +7,7 @@
 #include "analysis/event_pair.h"
 #include "analysis/flame_chart.h"
 #include "analysis/sandwich.h"
+#include "analysis/single_waits.h"
 #include "base/file.h"
 #include "base/names.h"
 #include "cli/arguments.h"
@@ -16,9 +17,11 @@
 #include "cli/output_path.h"
 #include "cli/report_page.h"
 #include "cli/wait_colors.h"
+#include "formats/filtered_profile.h"
 #include "formats/folded.h"
 #include "formats/format.h"
 #include "kernel/near_match.h"
+#include "stream/wait_states.h"
 #include "views/flame_svg.h"
 #include "views/printable.h"
 
@@ -98,11 +101,21 @@ base::Result<Drawn> draw_sandwich(Drawing& drawing, const Input& loaded) {
   return Drawn{views::sandwich_svg(loaded.profile, sandwich, loaded.verdict, drawing.looks), loaded.verdict};
 }
 
+// What ran, and beside it what waited where single waits are known.
+base::Result<Input> load_for_chart(const InputOptions& input, const formats::InputFile& content) {
+  if (!input.event.empty()) return load(input, content);
+  TEPHRA_TRY(Input loaded, load_with_all_events(input, content));
+  if (analysis::single_waits(loaded.profile).empty()) return load(input, content);
+  const std::vector<std::string> events{name_of_shown_event(loaded.profile), std::string(stream::kWaitEvent)};
+  TEPHRA_TRY(loaded.profile, formats::filtered(std::move(loaded.profile), {.events = events}));
+  return loaded;
+}
+
 // The chart needs times; folded stacks have an order at least.
 base::Result<Drawn> draw_chart(Drawing& drawing, const formats::InputFile& content) {
   InputOptions input = drawing.input;
   input.build.keep_every_sample = true;
-  TEPHRA_TRY(Input loaded, load(input, content));
+  TEPHRA_TRY(Input loaded, load_for_chart(input, content));
   drawing.tell_selection(loaded);
   if (loaded.profile.facts.format == formats::kFolded.name) return draw_tree(drawing, std::move(loaded), true);
   if (loaded.profile.samples.time.empty()) {

@@ -162,7 +162,8 @@ class SwitchReading : public SampleReading {
       : switches_(switches), waits_(waits), paired_(std::move(paired)) {
     label_sets_.push_back({});
     for (uint32_t state = 0; state < TEPHRA_WAIT_STATES; ++state) {
-      label_sets_.push_back({{std::string(kStateLabel), std::string(wait_state_name(state)), 0, ""}});
+      label_sets_.push_back({{std::string(kStateLabel), std::string(wait_state_name(state)), 0, ""},
+                             {std::string(kExtentLabel), std::string(kSingleWait), 0, ""}});
     }
   }
 

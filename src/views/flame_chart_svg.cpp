@@ -61,12 +61,18 @@ class ChartSubject : public FlameSubject {
     box.color = colors_.color({}, {lane.thread, FrameKind::kBase, false});
     box.add_detail(fmt::format("{}, seen running for {}, {} of the time", base::counted(lane.samples, "sample"),
                                base::duration_text(lane.running), base::percent(lane.running, chart_.duration)));
+    if (lane.waiting > 0) {
+      box.add_detail(fmt::format("waiting for {}, {} of the time", base::duration_text(lane.waiting),
+                                 base::percent(lane.waiting, chart_.duration)));
+    }
   }
 
   void describe(const FlameChart::Box& from, FlameBox& box) {
     const CallName& name = chart_.names[from.name];
     set_name(box, name.label, options_.full_names);
-    box.color = colors_.color(code(from), name);
+    const bool waits = from.wait != analysis::WaitKind::kNone;
+    box.color = waits ? colors_.wait_color(from.wait, code(from), name) : colors_.color(code(from), name);
+    if (waits) box.add_detail(fmt::format("waiting: {}", wait_kind_name(from.wait)));
     box.add_detail(fmt::format("{} from {:.6f} s on, seen in {}", base::duration_text(from.end - from.begin),
                                static_cast<double>(from.begin) / 1e9, base::counted(from.samples, "sample")));
     if (const std::string text = code_text(profile_, code(from), name); !text.empty()) box.add_detail(text);

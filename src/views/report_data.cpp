@@ -9,6 +9,7 @@
 #include "analysis/call_names.h"
 #include "analysis/call_tree.h"
 #include "analysis/labels.h"
+#include "analysis/single_waits.h"
 #include "base/names.h"
 #include "base/number_hash.h"
 #include "views/printable.h"
@@ -297,6 +298,21 @@ void pack_samples(const model::Samples& samples, const CallTree& tree, ReportDat
   pack("sample.time", &SampleRow::time);
 }
 
+void pack_waits(const model::Profile& profile, const CallTree& tree, ReportData& data) {
+  const std::vector<analysis::SingleWait> waits = analysis::single_waits(profile);
+  if (waits.empty()) return;
+  for (size_t kind = 0; kind < analysis::kWaitKinds; ++kind) {
+    data.wait_kinds.push_back(analysis::wait_kind_name(static_cast<analysis::WaitKind>(kind)));
+  }
+  data.wait_event = profile.samples.event[waits[0].row].value;
+  Table table("wait", {"stack", "thread", "kind", "begin", "length"});
+  for (const analysis::SingleWait& wait : waits) {
+    table.add({tree.leaf_of_sample[wait.row], profile.samples.thread[wait.row].value, static_cast<uint64_t>(wait.kind),
+               (wait.begin - data.first_time) / data.time_unit_ns, wait.length / data.time_unit_ns});
+  }
+  table.pack(data.columns);
+}
+
 void pack_threads(const model::Profile& profile, const Names& names, PackedColumns& to) {
   Table table("thread", {"pid", "tid", "comm", "comm_pid", "comm_pid_tid"});
   const auto id = [](int32_t number) { return number < 0 ? 0 : static_cast<uint64_t>(number) + 1; };
@@ -326,6 +342,7 @@ ReportData report_data(const model::Profile& profile, Palette palette, bool full
   pack_stacks(tree, frames, data.columns);
   pack_threads(profile, names, data.columns);
   pack_samples(profile.samples, tree, data);
+  pack_waits(profile, tree, data);
   return data;
 }
 

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string_view>
 #include <vector>
 
 #include "model/profile.h"
@@ -26,12 +27,16 @@ namespace tephra::views {
 //   sample    stack, thread, event, count, value, and time (from the first sample, in `time_unit_ns`) where it is
 //   known.
 //             Rows that agree in all but count and value are one; in the order of time where there is one.
+//   wait      stack, thread, kind (of `wait_kinds`), begin and length (in `time_unit_ns`, begin from the first sample):
+//             waits that are known one by one. They are among the samples, too. Absent where there are none.
 struct ReportData {
   PackedColumns columns;
   std::vector<const Tone*> tones;
   bool timed = false;
   uint64_t first_time = 0;
   uint64_t time_unit_ns = 1;
+  std::vector<std::string_view> wait_kinds;  // empty: no single wait is known
+  uint32_t wait_event = 0;                   // whose samples they are
 };
 
 // Of a symbolized profile. With `full_names` names are not shortened for the eye.

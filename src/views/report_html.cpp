@@ -96,6 +96,12 @@ std::string facts_json(const model::Profile& profile, const analysis::Verdict& v
   json.member("timed", data.timed).member("first_time_ns", std::to_string(data.first_time));
   json.member("time_unit_ns", data.time_unit_ns);
   write_tones(json, data.tones);
+  if (!data.wait_kinds.empty()) {
+    json.key("wait_kinds").begin_array();
+    for (const std::string_view kind : data.wait_kinds) json.value(kind);
+    json.end_array();
+    json.member("wait_event", data.wait_event);
+  }
   json.key("columns");
   data.columns.write_list(json);
   json.end_object();

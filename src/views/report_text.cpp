@@ -237,4 +237,27 @@ std::string top_text(std::span<const analysis::TopEntry> entries, const model::T
   return out;
 }
 
+std::string top_waits_text(std::span<const analysis::TopWait> waits, const model::Totals& whole, bool shorten) {
+  TextTable table;
+  table.column("share", true);
+  table.column("time", true);
+  table.column("times", true);
+  table.column("waiting for");
+  table.column("in");
+  table.column("module");
+  const auto titles = table.titles();
+  std::vector<std::vector<std::string>> rows;
+  for (const analysis::TopWait& wait : waits) {
+    const bool runs = wait.kind == analysis::WaitKind::kNone;
+    table.fit(rows.emplace_back(std::vector<std::string>{
+        base::percent(wait.nanoseconds, whole.value), base::duration_text(wait.nanoseconds),
+        runs ? "" : base::with_separators(wait.count), runs ? "(running)" : std::string(wait_kind_name(wait.kind)),
+        wait.function.empty() ? "[no stack]" : name_for_eye(wait.function, shorten), module_for_eye(wait.module)}));
+  }
+  std::string out;
+  table.append(out, "  ", titles);
+  for (const auto& row : rows) table.append(out, "  ", row);
+  return out;
+}
+
 }  // namespace tephra::views

@@ -6,6 +6,7 @@
 
 #include "analysis/report.h"
 #include "analysis/top.h"
+#include "analysis/top_waits.h"
 #include "analysis/verdict.h"
 #include "model/profile.h"
 
@@ -23,5 +24,7 @@ std::string report_text(const analysis::Report& report, const analysis::Verdict&
 
 // The table of the functions that took most: shares of `whole`, samples, name and module.
 std::string top_text(std::span<const analysis::TopEntry> entries, const model::Totals& whole, bool shorten);
+// The table of where threads waited longest, and for what.
+std::string top_waits_text(std::span<const analysis::TopWait> waits, const model::Totals& whole, bool shorten);
 
 }  // namespace tephra::views
