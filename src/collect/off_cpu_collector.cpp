@@ -323,7 +323,6 @@ void OffCpuCollector::keep_budget() {
   const double affordable = *settings_.budget * elapsed * 1e9 / totals.ns_per_switch;
   const double wanted = std::clamp(std::ceil(switches / std::max(affordable, 1.0)), 1.0, 100'000.0);
   one_in_ = static_cast<uint32_t>(wanted);
-  most_one_in_ = std::max(most_one_in_, one_in_);
   program_->take_one_stack_in(one_in_);
 }
 
@@ -372,10 +371,7 @@ std::vector<std::string> OffCpuCollector::notes() const {
     lines.push_back(share_text(totals_.stack_lost, all) + " have no stack: it found no room on its way");
   }
   if (totals_.spread.count > 0) {
-    lines.push_back(share_text(totals_.spread, all) +
-                    fmt::format(" were added to others of their thread, to keep the budget: one stack in up to {} was "
-                                "taken",
-                                most_one_in_));
+    lines.push_back(share_text(totals_.spread, all) + " were added to others of their thread, to keep the budget");
   }
   if (totals_.not_sampled.count > 0) {
     lines.push_back(share_text(totals_.not_sampled, all) + " have no stack, to keep the budget");

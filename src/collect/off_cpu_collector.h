@@ -108,11 +108,10 @@ class OffCpuCollector : public Collector, private kernel::OffCpuProgram::Listene
   Totals totals_;
   uint64_t ticks_ = 0;
   uint64_t stacks_refused_ = 0;
-  // To keep the budget: as of the last tick, and how many waits have one stack taken.
+  // To keep the budget: as of the last tick, and of how many waits one has its stack taken.
   uint64_t last_tick_ns_ = 0;
   uint64_t last_switches_ = 0;
   uint32_t one_in_ = 1;
-  uint32_t most_one_in_ = 1;
 };
 
 }  // namespace tephra::collect

@@ -35,7 +35,7 @@ class Waits:
         with open(path, "rb") as file:
             data = file.read()
         self.waits, self.ran, self.wakers = [], collections.Counter(), []
-        self.bytes = 0
+        self.bytes = 0  # of samples without copies of stacks, which are made until call-frame tables are ready
         events = _events(data)
         at, size = struct.unpack_from("<QQ", data, 40)
         end = at + size
@@ -44,8 +44,8 @@ class Waits:
             if length < 8:
                 raise ValueError("a record without a size")
             if kind == 9 and struct.unpack_from("<Q", data, at + 8)[0] in events:
-                self.bytes += length
-                self._add(data, at + 8, events)
+                if not self._add(data, at + 8, events):
+                    self.bytes += length
             at += length
 
     def _add(self, data, at, events):
@@ -76,6 +76,7 @@ class Waits:
             self.wakers.append(Waker(pid, tid, number, upper, chain))
         else:
             self.ran[tid] += ns
+        return copied
 
     def of_thread(self):
         """Nanoseconds of each thread, running and waiting together."""
