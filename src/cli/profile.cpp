@@ -11,6 +11,7 @@
 #include "analysis/call_tree.h"
 #include "analysis/resident_memory.h"
 #include "analysis/top.h"
+#include "analysis/top_waits.h"
 #include "analysis/wall.h"
 #include "base/file.h"
 #include "base/names.h"
@@ -153,9 +154,7 @@ base::Status add_types(const Flags& flags, std::vector<Shown>& types, collect::R
   }
   settings.minor_faults = flags.minor_faults;
   settings.major_faults = flags.major_faults;
-  const auto takes_waits = [](const Shown& shown) {
-    return shown.type->name == "offcpu" || shown.type->name == "wall";
-  };
+  const auto takes_waits = [](const Shown& shown) { return shown.type->table == collect::TypeTable::kWaits; };
   if (flags.off_cpu.any() && std::ranges::none_of(types, takes_waits)) {
     return base::usage_error("these options are of waits", "", "", "Add -t offcpu.");
   }
@@ -321,7 +320,7 @@ struct Drawn {
 
 // Waits are as wide as they are long, however many there were.
 bool weighs_by_value(const Drawn& drawn) {
-  return model::weighs_by_value(drawn.input.profile) || drawn.type->name == "offcpu" || drawn.type->name == "wall";
+  return model::weighs_by_value(drawn.input.profile) || drawn.type->table == collect::TypeTable::kWaits;
 }
 
 // Folded stacks and the flame graph of one type.
@@ -405,9 +404,14 @@ base::Result<std::vector<Drawn>> draw(const std::string& stem, const std::vector
 void show_type(const Drawn& drawn, const Flags& flags, bool alone) {
   const Input& input = drawn.input;
   if (!alone) fmt::print("{}\n", drawn.type->title);
-  fmt::print("{}\n", views::top_text(analysis::top_functions(input.profile, kTopFunctions),
-                                     model::totals(input.profile), !flags.input.symbols.full_names));
-  if (drawn.type->name == "mem") {
+  const model::Totals whole = model::totals(input.profile);
+  const bool shorten = !flags.input.symbols.full_names;
+  if (drawn.type->table == collect::TypeTable::kWaits) {
+    fmt::print("{}\n", views::top_waits_text(analysis::top_waits(input.profile, kTopFunctions), whole, shorten));
+  } else {
+    fmt::print("{}\n", views::top_text(analysis::top_functions(input.profile, kTopFunctions), whole, shorten));
+  }
+  if (drawn.type->table == collect::TypeTable::kMemory) {
     fmt::print("{}\n", views::resident_memory_text(analysis::resident_memory(input.profile)));
   }
   fmt::print("{}\n\n", flags.input.verbose ? analysis::details(input.verdict) : analysis::one_line(input.verdict));

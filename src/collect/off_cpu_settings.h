@@ -24,6 +24,8 @@ struct OffCpuSettings {
   bool wakers = false;
   bool wall = false;             // all time of threads is accounted for: also that on a CPU, and that in run queues
   std::optional<double> budget;  // the share of one CPU that recording may take, 0 to 1
+
+  bool operator==(const OffCpuSettings&) const = default;
 };
 
 }  // namespace tephra::collect

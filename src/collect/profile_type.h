@@ -23,6 +23,13 @@ struct TypeSettings {
   OffCpuSettings off_cpu;
 };
 
+// Which table tells most of a type on the screen.
+enum class TypeTable {
+  kFunctions,  // those that took most
+  kWaits,      // where threads waited, and for what; values are times
+  kMemory,     // functions, and what became resident
+};
+
 // A kind of profile: what is recorded for it, and what of the recording shows it. One file each (type_NAME.cpp).
 struct ProfileType {
   std::string_view name;     // as in `tephra profile -t NAME`
@@ -34,6 +41,7 @@ struct ProfileType {
   base::Result<std::string> (*add)(const TypeSettings& settings, RecordOptions& options);
   // What did not happen when there are no samples, and what to try: "no context switches", "Try ...". Null: as for cpu.
   base::Error (*nothing_seen)(double seconds) = nullptr;
+  TypeTable table = TypeTable::kFunctions;
 };
 
 // All types, in the order of the help.

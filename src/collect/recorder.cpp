@@ -250,6 +250,7 @@ void Recorder::tell_choices() const {
     note("sampling cpu-clock: this machine counts no cycles");
   }
   if (!recorded_.choice_text().empty()) note(recorded_.choice_text());
+  for (const std::string& choice : options_.choices) note(choice);
 }
 
 // False: it could not be started.

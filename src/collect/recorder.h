@@ -20,6 +20,7 @@ namespace tephra::collect {
 struct RecordOptions {
   Target target;
   std::vector<kernel::EventSpec> events;  // empty: default_event()
+  std::vector<std::string> choices;       // what was decided before, to be told when it begins
   bool default_event_added = false;       // what default_event() chose is among them, which is told where it matters
   SampleSettings sampling;
   std::optional<uint64_t> ring_bytes;  // per CPU, a power of two of at least a page; given: exactly that or an error
@@ -27,9 +28,10 @@ struct RecordOptions {
   std::optional<double> duration_s;  // then the recording ends, and a program we started gets SIGTERM
   std::optional<double> delay_s;     // events are off so long; negative: until a control command
   std::optional<FlightSettings> flight;
-  std::optional<OffCpuSettings> off_cpu;  // waits of threads are collected, as samples of events that are among `events`
-  std::string control;                              // "fifo:CTL[,ACK]" or "fd:CTL[,ACK]"; empty: none
-  bool java_maps = true;                            // let Java processes write the names of compiled methods
+  std::optional<OffCpuSettings>
+      off_cpu;            // waits of threads are collected, as samples of events that are among `events`
+  std::string control;    // "fifo:CTL[,ACK]" or "fd:CTL[,ACK]"; empty: none
+  bool java_maps = true;  // let Java processes write the names of compiled methods
   std::vector<std::string> command_line;            // stored in the file
   bool embed_names = true;                          // look up the names of what was sampled, and store them too
   std::function<void(const std::string&)> on_note;  // told of choices and fallbacks, one line each; may be empty

@@ -29,7 +29,7 @@ base::Error nothing_seen(double seconds) {
 
 }  // namespace
 
-extern const ProfileType kTypeMemory{"mem", "page faults, where memory becomes resident", "Resident memory", add,
-                                     nothing_seen};
+extern const ProfileType kTypeMemory{
+    "mem", "page faults, where memory becomes resident", "Resident memory", add, nothing_seen, TypeTable::kMemory};
 
 }  // namespace tephra::collect

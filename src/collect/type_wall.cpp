@@ -34,7 +34,8 @@ base::Error nothing_seen(double seconds) {
 
 }  // namespace
 
-extern const ProfileType kTypeWall{"wall", "all time of threads: running, waiting, and in between", "Wall-clock time",
-                                   add, nothing_seen};
+extern const ProfileType kTypeWall{
+    "wall",           "all time of threads: running, waiting, and in between", "Wall-clock time", add, nothing_seen,
+    TypeTable::kWaits};
 
 }  // namespace tephra::collect

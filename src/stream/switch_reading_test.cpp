@@ -25,10 +25,13 @@ std::map<std::pair<int32_t, std::string>, uint64_t> waits_of(const model::Profil
   std::map<std::pair<int32_t, std::string>, uint64_t> waits;
   for (size_t i = 0; i < profile.samples.size(); ++i) {
     if (profile.text(profile.events[profile.samples.event[i]].name) != kWaitEvent) continue;
-    const auto& labels = profile.label_sets[profile.samples.labels[i]].labels;
-    EXPECT_EQ(labels.size(), 1u);
-    EXPECT_EQ(profile.text(labels[0].key), kStateLabel);
-    waits[{profile.threads[profile.samples.thread[i]].tid, std::string(profile.text(labels[0].text))}] +=
+    std::map<std::string_view, std::string_view> labels;
+    for (const model::Label& label : profile.label_sets[profile.samples.labels[i]].labels) {
+      labels[profile.text(label.key)] = profile.text(label.text);
+    }
+    EXPECT_EQ(labels.size(), 2u);
+    EXPECT_EQ(labels[kExtentLabel], kSingleWait);
+    waits[{profile.threads[profile.samples.thread[i]].tid, std::string(labels[kStateLabel])}] +=
         profile.samples.value[i];
   }
   return waits;

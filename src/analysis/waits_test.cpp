@@ -1,0 +1,138 @@
+// Waits that are known one by one: where they are in time, on charts, and summed up by where a program waits.
+#include <gtest/gtest.h>
+
+#include "analysis/flame_chart.h"
+#include "analysis/single_waits.h"
+#include "analysis/top_waits.h"
+#include "model/profile_assembler.h"
+#include "stream/wait_states.h"
+
+namespace tephra::analysis {
+namespace {
+
+// A thread that runs and waits. Frames that begin with '/' are of libc, with '#' of the kernel.
+class RunsAndWaits {
+ public:
+  RunsAndWaits()
+      : runs_(made_.event({made_.string("cpu-clock"), made_.string("ns")})),
+        waits_(made_.event({made_.string(stream::kWaitEvent), made_.string("ns")})) {}
+
+  RunsAndWaits& ran(uint64_t time, const std::vector<std::string>& frames) {
+    made_.sample({.stack = stack(frames), .event = runs_, .thread = thread(), .count = 1, .value = 10, .time = time});
+    return *this;
+  }
+  RunsAndWaits& waited(uint64_t time, uint64_t length, const std::vector<std::string>& frames, bool single = true,
+                       uint64_t count = 1) {
+    std::vector<model::Label> labels{{made_.string(stream::kStateLabel), made_.string("sleeping"), 0, {}}};
+    if (single) labels.push_back({made_.string(stream::kExtentLabel), made_.string(stream::kSingleWait), 0, {}});
+    made_.sample({.stack = stack(frames),
+                  .event = waits_,
+                  .thread = thread(),
+                  .count = count,
+                  .value = length,
+                  .time = time,
+                  .labels = made_.labels(labels)});
+    return *this;
+  }
+  model::Profile finish() { return std::move(made_).finish(); }
+
+ private:
+  model::ThreadId thread() { return made_.thread({1, 2, made_.string("app")}); }
+
+  model::StackId stack(const std::vector<std::string>& frames) {
+    model::StackId stack;
+    for (const std::string& frame : frames) {
+      const bool libc = frame[0] == '/';
+      const bool kernel = frame[0] == '#';
+      const auto name = made_.string(libc || kernel ? frame.substr(1) : frame);
+      const auto path = made_.string(libc ? "/lib/libc.so.6" : kernel ? "[kernel.kallsyms]" : "/bin/app");
+      const auto mapping =
+          made_.mapping({.path = path, .kind = kernel ? model::CodeKind::kKernel : model::CodeKind::kFile});
+      stack = made_.stack(stack, made_.frame({.mapping = mapping, .function = made_.function({name, name, true})}));
+    }
+    return stack;
+  }
+
+  model::ProfileAssembler made_;
+  model::EventId runs_;
+  model::EventId waits_;
+};
+
+TEST(SingleWaits, AreThoseThatSaySo) {
+  const auto waits = single_waits(RunsAndWaits()
+                                      .ran(100, {"main"})
+                                      .waited(110, 500, {"main", "#futex_wait"})
+                                      .waited(0, 900, {"main", "#futex_wait"}, false, 7)
+                                      .finish());
+  ASSERT_EQ(waits.size(), 1u);
+  EXPECT_EQ(waits[0].row, 1u);
+  EXPECT_EQ(waits[0].begin, 110u);
+  EXPECT_EQ(waits[0].length, 500u);
+  EXPECT_EQ(waits[0].kind, WaitKind::kLock);
+}
+
+TEST(FlameChartOfWaits, StandsBetweenWhatRan) {
+  const auto chart = flame_chart(RunsAndWaits()
+                                     .ran(1000, {"main", "work"})
+                                     .ran(1010, {"main", "work"})
+                                     .waited(1015, 400, {"main", "lock", "#futex_wait"})
+                                     .ran(1420, {"main", "work"})
+                                     .waited(0, 900, {"main", "#futex_wait"}, false, 7)
+                                     .finish());
+  EXPECT_EQ(chart.begin, 1000u);  // a sum of waits has no place in time
+  EXPECT_EQ(chart.period, 10u);
+  ASSERT_EQ(chart.lanes.size(), 1u);
+  EXPECT_EQ(chart.lanes[0].waiting, 400u);
+  EXPECT_EQ(chart.lanes[0].running, 25u);
+  std::vector<std::string> boxes;
+  for (const FlameChart::Box& box : chart.lanes[0].boxes) {
+    boxes.push_back(chart.names[box.name].label + " " + std::to_string(box.begin) + "-" + std::to_string(box.end) +
+                    (box.wait == WaitKind::kLock ? " lock" : ""));
+  }
+  EXPECT_EQ(boxes, (std::vector<std::string>{"main 0-15", "work 0-15", "main 15-415 lock", "lock 15-415 lock",
+                                             "futex_wait_[k] 15-415 lock", "main 420-430", "work 420-430"}));
+}
+
+TEST(FlameChartOfWaits, LengthsOfDamagedFilesDoNotWrapAround) {
+  const auto chart =
+      flame_chart(RunsAndWaits().waited(UINT64_MAX - 5, UINT64_MAX, {"main"}).waited(3, UINT64_MAX, {"main"}).finish());
+  for (const FlameChart::Lane& lane : chart.lanes) {
+    for (const FlameChart::Box& box : lane.boxes) {
+      EXPECT_LE(box.begin, box.end);
+      EXPECT_LE(box.end, chart.duration);
+    }
+  }
+}
+
+TEST(TopWaits, NameTheProgramsOwnFunctionAndTheKind) {
+  const auto waits = top_waits(RunsAndWaits()
+                                   .waited(10, 300, {"main", "take", "/pthread_mutex_lock", "#futex_wait"})
+                                   .waited(20, 50, {"main", "take", "/pthread_mutex_lock", "#futex_wait"}, false, 4)
+                                   .waited(30, 200, {"main", "nap", "/usleep", "#do_nanosleep"})
+                                   .waited(40, 9, {"/start_thread", "#do_nanosleep"})
+                                   .waited(50, 8, {"#kthread", "#schedule"})
+                                   .ran(60, {"main", "take"})
+                                   .finish(),
+                               10);
+  ASSERT_EQ(waits.size(), 5u);
+  EXPECT_EQ(waits[0].function, "take");
+  EXPECT_EQ(waits[0].kind, WaitKind::kLock);
+  EXPECT_EQ(waits[0].nanoseconds, 350u);
+  EXPECT_EQ(waits[0].count, 5u);
+  EXPECT_EQ(waits[1].function, "nap");
+  EXPECT_EQ(waits[1].kind, WaitKind::kSleep);
+  EXPECT_EQ(waits[2].function, "take");
+  EXPECT_EQ(waits[2].kind, WaitKind::kNone);
+  EXPECT_EQ(waits[3].function, "start_thread");
+  EXPECT_EQ(waits[4].function, "schedule");
+  EXPECT_TRUE(waits[4].kernel);
+}
+
+TEST(TopWaits, WhoWokeItIsNotWhereItWaits) {
+  const auto waits = top_waits(RunsAndWaits().waited(10, 300, {"main", "take", "[woken by b]", "unlock"}).finish(), 10);
+  ASSERT_EQ(waits.size(), 1u);
+  EXPECT_EQ(waits[0].function, "take");
+}
+
+}  // namespace
+}  // namespace tephra::analysis
