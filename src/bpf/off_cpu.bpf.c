@@ -660,6 +660,43 @@ static __always_inline void spend(__u64 ns) {
   if (lately) lately->ns += ns;
 }
 
+static __always_inline void end_wait(struct task_struct* task, struct task_watch* watch, __u64 now) {
+  struct tephra_wait_key key = {};
+  __u64 from = watch->since;
+  __u64 woken_at = watch->woken_at;
+  __u64 ns;
+  if (!(states >> watch->state & 1)) return;
+  if (from < begun) {
+    from = begun;
+    watch->flags |= TEPHRA_WAIT_OPEN_BEGIN;
+  }
+  if (now <= from) return;
+  ns = now - from;
+  if (ns < min_ns || ns > max_ns) return;
+  fill_key(&key, watch, task);
+  if (split_wakeups && woken_at && watch->state != TEPHRA_WAIT_RUN_QUEUE && woken_at < now) {
+    if (woken_at < from) woken_at = from;
+    if (woken_at > from) tell(&key, woken_at - from, woken_at);
+    key.state = TEPHRA_WAIT_RUN_QUEUE;
+    key.flags &= ~TEPHRA_WAIT_FOR_IO;
+    ns = now - woken_at;
+  }
+  tell(&key, ns, now);
+}
+
+/* A thread that leaves its CPU although it was not seen to get it: such a switch was not told (which happens on some
+ * machines), and its wait has ended meanwhile. The scheduler knows since when it has the CPU. Where that was before we
+ * met it, it was met in the midst of a switch, and did not wait. */
+static __always_inline void make_up_for_entry(struct task_struct* task, struct task_watch* watch, __u64 now) {
+  __u64 clock = bpf_core_field_exists(struct cfs_rq, rq) ? BPF_CORE_READ(task, se.cfs_rq, rq, clock) : 0;
+  __u64 arrival = bpf_core_field_exists(struct sched_info, last_arrival) ? BPF_CORE_READ(task, sched_info.last_arrival) : 0;
+  __u64 entered = watch->since;
+  if (arrival && clock >= arrival && clock - arrival < now - watch->since) entered = now - (clock - arrival);
+  end_wait(task, watch, entered);
+  watch->phase = PHASE_RUNNING;
+  watch->since = entered;
+}
+
 /* What this costs is measured at one switch in so many. */
 #define MEASURE_ONE_IN 64
 
@@ -669,7 +706,7 @@ static __always_inline void leave(void* ctx, struct task_struct* prev, bool pree
   struct tephra_walk* walk;
   __u32 zero = 0;
   if (!watch) return;
-  /* Whoever was met in the midst of a switch was taken for one that waits, and ran. */
+  if (begun && watch->phase == PHASE_WAITING) make_up_for_entry(prev, watch, now);
   if (with_running && begun && watch->phase != PHASE_UNKNOWN) end_run(prev, watch, now);
   watch->phase = state & (STATE_DEAD) && !preempt ? PHASE_UNKNOWN : PHASE_WAITING;
   watch->since = now;
@@ -698,30 +735,6 @@ static __always_inline void leave(void* ctx, struct task_struct* prev, bool pree
     total->measured++;
     total->measured_ns += bpf_ktime_get_ns() - now;
   }
-}
-
-static __always_inline void end_wait(struct task_struct* task, struct task_watch* watch, __u64 now) {
-  struct tephra_wait_key key = {};
-  __u64 from = watch->since;
-  __u64 woken_at = watch->woken_at;
-  __u64 ns;
-  if (!(states >> watch->state & 1)) return;
-  if (from < begun) {
-    from = begun;
-    watch->flags |= TEPHRA_WAIT_OPEN_BEGIN;
-  }
-  if (now <= from) return;
-  ns = now - from;
-  if (ns < min_ns || ns > max_ns) return;
-  fill_key(&key, watch, task);
-  if (split_wakeups && woken_at && watch->state != TEPHRA_WAIT_RUN_QUEUE && woken_at < now) {
-    if (woken_at < from) woken_at = from;
-    if (woken_at > from) tell(&key, woken_at - from, woken_at);
-    key.state = TEPHRA_WAIT_RUN_QUEUE;
-    key.flags &= ~TEPHRA_WAIT_FOR_IO;
-    ns = now - woken_at;
-  }
-  tell(&key, ns, now);
 }
 
 static __always_inline void enter(struct task_struct* next, __u64 now) {

@@ -90,6 +90,7 @@ struct bpf_perf_event_data {
 
 struct sched_info {
   unsigned long long run_delay;
+  unsigned long long last_arrival;
   unsigned long long last_queued;
 };
 
