@@ -13,7 +13,7 @@ namespace {
 
 // Libraries whose functions wait on behalf of others.
 bool waits_for_others(std::string_view path) {
-  static constexpr std::array<std::string_view, 6> kLibraries{"libc.so",   "libc-2",    "libpthread",
+  static constexpr std::array<std::string_view, 7> kLibraries{"[vdso]",    "libc.so",   "libc-2", "libpthread",
                                                               "ld-linux-", "libstdc++", "libc++"};
   const std::string_view name = base::path_base_name(path);
   return std::ranges::any_of(kLibraries, [&](std::string_view each) { return name.starts_with(each); });

@@ -6,7 +6,9 @@
 #include <bit>
 #include <cstdlib>
 #include <limits>
+#include <span>
 
+#include "base/child_trial.h"
 #include "stream/tracing_data.h"
 
 namespace tephra::stream {
@@ -56,6 +58,42 @@ bool types_are_in_place(tep_handle* handle) {
   return false;
 }
 
+using Descriptions = std::span<const TracingData::Description>;
+
+// With a NUL behind the text, in case the parser runs on. Returns whether it is known now.
+bool add_to(tep_handle* handle, const TracingData::Description& description) {
+  if (description.text.empty() || !fits_int(description.text)) return false;
+  const std::string text(base::as_text(description.text));
+  return tep_parse_event(handle, text.c_str(), text.size(), std::string(description.system).c_str()) == 0;
+}
+
+void set_up(tep_handle* handle, const TracingData& data) {
+  tep_set_loglevel(TEP_LOG_NONE);  // a broken description must not write to the terminal
+  constexpr auto kOrder = std::endian::native == std::endian::big ? TEP_BIG_ENDIAN : TEP_LITTLE_ENDIAN;
+  tep_set_file_bigendian(handle, kOrder);
+  tep_set_local_bigendian(handle, kOrder);
+  tep_set_long_size(handle, data.long_size);
+  tep_set_page_size(handle, static_cast<int>(data.page_size));
+}
+
+// libtraceevent's parser crashes on some texts that no kernel writes. So it is tried on all of them first, and where
+// that fails on halves, until those that it cannot read are found.
+std::vector<TracingData::Description> readable(const TracingData& data, Descriptions descriptions) {
+  const bool all = base::comes_through([&] {
+    tep_handle* handle = tep_alloc();
+    if (handle == nullptr) return;
+    set_up(handle, data);
+    for (const TracingData::Description& description : descriptions) add_to(handle, description);
+  });
+  if (all) return {descriptions.begin(), descriptions.end()};
+  if (descriptions.size() < 2) return {};
+  const size_t half = descriptions.size() / 2;
+  std::vector<TracingData::Description> found = readable(data, descriptions.first(half));
+  const auto second = readable(data, descriptions.subspan(half));
+  found.insert(found.end(), second.begin(), second.end());
+  return found;
+}
+
 bool fields_within(const tep_format_field* field, base::Bytes raw) {
   for (; field != nullptr; field = field->next) {
     if (!field_within(*field, raw)) return false;
@@ -76,29 +114,18 @@ base::Result<TracepointFormats> TracepointFormats::parse(base::Bytes tracing_dat
   if (tracing_data.empty()) return formats;
 
   TEPHRA_TRY(const TracingData data, read_tracing_data(tracing_data));
-  tep_set_loglevel(TEP_LOG_NONE);  // a broken description must not write to the terminal
   tep_handle* handle = formats.handle_.get();
-  constexpr auto kOrder = std::endian::native == std::endian::big ? TEP_BIG_ENDIAN : TEP_LITTLE_ENDIAN;
-  tep_set_file_bigendian(handle, kOrder);
-  tep_set_local_bigendian(handle, kOrder);
-  tep_set_long_size(handle, data.long_size);
-  tep_set_page_size(handle, static_cast<int>(data.page_size));
-  for (const TracingData::Description& description : data.events) {
-    formats.add(description.text, std::string(description.system));
+  set_up(handle, data);
+  for (const TracingData::Description& description : readable(data, data.events)) {
+    if (add_to(handle, description)) ++formats.size_;
   }
   if (!types_are_in_place(handle)) {
     return base::failed("cannot read the tracepoint formats", "", "their samples do not begin with the event's number");
   }
   const std::string printk(base::as_text(data.printk));
-  if (!printk.empty()) tep_parse_printk_formats(handle, printk.c_str());
+  const auto read_printk = [&] { tep_parse_printk_formats(handle, printk.c_str()); };
+  if (!printk.empty() && base::comes_through(read_printk)) read_printk();
   return formats;
-}
-
-void TracepointFormats::add(base::Bytes description, const std::string& system) {
-  if (description.empty() || !fits_int(description)) return;
-  // With a NUL behind it, in case the parser runs on.
-  const std::string text(base::as_text(description));
-  if (tep_parse_event(handle_.get(), text.c_str(), text.size(), system.c_str()) == 0) ++size_;
 }
 
 bool TracepointFormats::prints_kernel_names(uint64_t id) const {

@@ -50,7 +50,6 @@ class TracepointFormats {
 
   explicit TracepointFormats(tep_handle* handle) : handle_(handle) {}
   static char* resolve(void* names, unsigned long long* address, char** module);
-  void add(base::Bytes description, const std::string& system);
 
   std::unique_ptr<tep_handle, Free> handle_;
   std::unique_ptr<KernelNames> names_;  // libtraceevent keeps its address
