@@ -8,8 +8,8 @@
 namespace tephra::stream {
 namespace {
 
-std::vector<SchedEvent> read_all(const Recording& recording) {
-  const auto events = SchedEvents::of(recording);
+// What is read points into the recording, and into what `events` knows of it.
+std::vector<SchedEvent> read_all(const Recording& recording, const base::Result<SchedEvents>& events) {
   EXPECT_TRUE(events.ok());
   std::vector<SchedEvent> read;
   if (events.ok()) {
@@ -30,7 +30,8 @@ TEST(SchedEvents, ReadsEveryKindByItsFields) {
   test.interrupt(TestSched::kSoftExit, 17, 0, 5, 3);
   test.interrupt(TestSched::kTimerEntry, 18, 0, 5, 236);
   const Recording recording = test.recording();
-  const auto read = read_all(recording);
+  const auto events = SchedEvents::of(recording);
+  const auto read = read_all(recording, events);
   ASSERT_EQ(read.size(), 9u);
   const auto& first = std::get<SchedSwitch>(read[0]);
   EXPECT_EQ(first.previous.tid, 5);
@@ -65,7 +66,8 @@ TEST(SchedEvents, SamplesThatAreTooShortAreNotRead) {
   cut.time = 20;
   cut.raw = std::string(36, '\1');  // prev_state is within, next_pid is not
   test.records().sample(cut);
-  EXPECT_EQ(read_all(test.recording()).size(), 1u);
+  const Recording recording = test.recording();
+  EXPECT_EQ(read_all(recording, SchedEvents::of(recording)).size(), 1u);
 }
 
 TEST(SchedEvents, WithoutSwitchesThereIsNothingToRead) {
