@@ -23,14 +23,15 @@ ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 TEPHRA = os.path.join(ROOT, "build", "release", "tephra")
 BPFTRACE = """
 tracepoint:sched:sched_switch {
-  @start[args->prev_pid] = nsecs; @stack[args->prev_pid] = (kstack, ustack);
-  if (@start[args->next_pid]) { @off[@stack[args->next_pid], args->next_pid] = sum(nsecs - @start[args->next_pid]);
-    delete(@start[args->next_pid]); delete(@stack[args->next_pid]); } }
+  @start[args->prev_pid] = nsecs; @kernel[args->prev_pid] = kstack; @user[args->prev_pid] = ustack;
+  if (@start[args->next_pid]) {
+    @off[@kernel[args->next_pid], @user[args->next_pid], args->next_pid] = sum(nsecs - @start[args->next_pid]);
+    delete(@start[args->next_pid]); } }
 """
 
 
 def pipe(loops):
-    return ["taskset", "-c", "1", "perf", "bench", "-f", "simple", "sched", "pipe", "-l", str(loops)]
+    return [shutil.which("taskset"), "-c", "1", shutil.which("perf"), "bench", "-f", "simple", "sched", "pipe", "-l", str(loops)]
 
 
 def microseconds(command, loops):
