@@ -47,7 +47,9 @@ constexpr const char* kSummary =
 
 constexpr const char* kExamples =
     "  tephra profile -t cpu -p 1234 -d 30       a running process, for 30 seconds\n"
-    "  tephra profile -t cpu -- ./server --port 80    a program and its children, to their end\n";
+    "  tephra profile -t cpu -- ./server --port 80    a program and its children, to their end\n"
+    "  tephra profile -t offcpu --wakers -p 1234    where its threads wait, and who ends that\n"
+    "  tephra profile -t cpu,wall,mem -p 1234    several types in one recording\n";
 
 constexpr double kDefaultSeconds = 30;
 constexpr size_t kTopFunctions = 10;
@@ -151,6 +153,10 @@ base::Status add_types(const Flags& flags, std::vector<Shown>& types, collect::R
   }
   if (!flags.period.empty()) {
     TEPHRA_TRY(settings.period, period_of(flags.period, "--period"));
+  }
+  const auto takes_faults = [](const Shown& shown) { return shown.type->table == collect::TypeTable::kMemory; };
+  if ((flags.minor_faults || flags.major_faults) && std::ranges::none_of(types, takes_faults)) {
+    return base::usage_error("--minor and --major are of page faults", "", "", "Add -t mem.");
   }
   settings.minor_faults = flags.minor_faults;
   settings.major_faults = flags.major_faults;
@@ -300,7 +306,7 @@ base::Error explain_no_samples(const collect::RecordOptions& options, const Reco
                         fmt::format("the program used {:.3f} s of CPU in {:.3f} s, too little to be sampled at {}",
                                     cpu_seconds, summary.seconds, rate),
                         summary.seconds < 0.5 ? "Try: tephra profile -f 10000 -- PROGRAM."
-                                              : "It mostly waited. Try: tephra profile -a, while it works.");
+                                              : "It mostly waited. Try: tephra profile -t offcpu -- PROGRAM.");
   }
   if (summary.target_exited) {
     return base::failed("no samples", "", "the process ended before it was sampled",

@@ -92,6 +92,11 @@ class Words(TypesTest):
         result = self.tephra("profile", "-t", "ctx", "-e", "page-faults", "--", "true", status=2)
         self.assertIn("-e chooses what -t cpu samples", result.stderr)
 
+    def test_kinds_of_faults_belong_to_mem(self):
+        for word in ("--minor", "--major"):
+            result = self.tephra("profile", "-t", "cpu", word, "--", "true", status=2)
+            self.assertIn("Add -t mem", result.stderr)
+
     def test_help_lists_the_types(self):
         text = self.tephra("profile", "--help").stdout
         for name in ("cpu", "ctx", "cache", "syscalls"):
