@@ -10,6 +10,7 @@
 #include <optional>
 #include <utility>
 
+#include "analysis/activity_frames.h"
 #include "analysis/wait_frames.h"
 #include "analysis/wakers.h"
 #include "base/file.h"
@@ -379,6 +380,7 @@ void show_waits(const InputOptions& options, Input& input) {
   };
   change(analysis::with_lost_stacks);
   change(analysis::join_wakers);
+  change(analysis::with_activity_frames);
   if (options.waits != "frame") return;
   const auto kinds = analysis::wait_kinds(input.named ? *input.named : input.profile);
   change([&](model::Profile profile) { return analysis::with_wait_frames(std::move(profile), kinds); });
