@@ -8,27 +8,6 @@
 #define TEPHRA_RAN TEPHRA_WAIT_STATES
 #define TEPHRA_OFF_CPU_STATES (TEPHRA_WAIT_STATES + 1)
 
-/* Whose waits are told. */
-enum tephra_watch_mode {
-  TEPHRA_WATCH_LISTED = 0, /* processes and threads by number, and where asked for what they start */
-  TEPHRA_WATCH_ALL = 1,
-  TEPHRA_WATCH_CGROUPS = 2,
-  TEPHRA_WATCH_USER = 3,
-};
-
-/* How the user part of a stack is taken. */
-enum tephra_wait_stacks {
-  TEPHRA_STACKS_NONE = 0,
-  TEPHRA_STACKS_FRAME_POINTERS = 1,
-  TEPHRA_STACKS_WALKED = 2, /* bpf/stack_walk.h */
-};
-
-/* Who is listed: `tid` is 0 for a process. */
-struct tephra_watched {
-  unsigned int pid;
-  unsigned int tid;
-};
-
 /* Waits that are summed together. No padding: it is the key of a map. */
 struct tephra_wait_key {
   unsigned int pid;
@@ -57,25 +36,11 @@ struct tephra_unkept_key {
 };
 
 enum tephra_off_cpu_record {
-  TEPHRA_RECORD_WAIT_STACK = 0x7e10,
   TEPHRA_RECORD_WAIT = 0x7e11,
   TEPHRA_RECORD_WAKER = 0x7e12,
-  TEPHRA_RECORD_WAIT_WANTED = 0x7e13, /* struct tephra_walk_wanted */
 };
 
-/* Begins as struct perf_event_header does. `misc` is as in samples: how the walk ended (abi/walk_end.h). */
-struct tephra_wait_stack {
-  unsigned int type;
-  unsigned short misc;
-  unsigned short size;
-  unsigned long long hash;
-  unsigned int pid;
-  unsigned int tid;
-  unsigned int chain_words; /* that follow: addresses as in perf's chains, with its marks */
-  unsigned int copy_bytes;  /* of the user stack; not 0: behind the chain are registers as the kernel has them, then it */
-};
-
-/* One wait, or several where there was no room for the sum of them. */
+/* Begins as struct perf_event_header does. One wait, or several where there was no room for the sum of them. */
 struct tephra_wait_told {
   unsigned int type;
   unsigned short misc;
@@ -105,9 +70,6 @@ struct tephra_waker_told {
 /* On each CPU. */
 struct tephra_off_cpu_totals {
   unsigned long long switches;       /* of those that are watched, away from a CPU */
-  unsigned long long stacks_not_sent; /* the ring had no room; tried again with the next wait of that stack */
-  unsigned long long stacks_copied;
-  unsigned long long not_watched; /* no memory to watch a thread */
   unsigned long long measured;    /* switches at which the cost of taking the stack was measured, and that cost */
   unsigned long long measured_ns;
   unsigned long long skipped;     /* waits whose stack was not taken, to keep the budget */

@@ -14,12 +14,28 @@
 #include <bpf/bpf_tracing.h>
 
 #include "abi/off_cpu.h"
+#include "abi/watching.h"
+
+enum phase { PHASE_UNKNOWN = 0, PHASE_RUNNING = 1, PHASE_WAITING = 2 };
+
+struct task_watch {
+  __u64 first; /* it is watched since then */
+  __u64 since; /* it is in its phase since then */
+  __u64 woken_at;
+  __u64 stack;
+  __u64 address;
+  __u64 waker;
+  __u64 waker_alone; /* the same one without who had woken it */
+  __u32 syscall;
+  __u32 flags;
+  __u32 state;
+  __u32 phase;
+  struct watch_groups watched;
+};
+
+#include "taken_stacks.h"
 
 char program_license[] SEC("license") = "Dual BSD/GPL";
-
-#define CONTEXT_KERNEL ((__u64)-128)
-#define USER_STACK 256 /* BPF_F_USER_STACK */
-#define NO_FLAGS 0
 
 /* From the kernel's sched.h. */
 #define STATE_INTERRUPTIBLE 1
@@ -37,117 +53,24 @@ char program_license[] SEC("license") = "Dual BSD/GPL";
 
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
 
-struct kernfs_node___off_cpu {
-  __u64 id;
-};
-
-struct cgroup_subsys_state___off_cpu {
-  struct cgroup___off_cpu* cgroup;
-  struct cgroup_subsys_state___off_cpu* parent;
-};
-
-struct cgroup___off_cpu {
-  struct cgroup_subsys_state___off_cpu self;
-  struct kernfs_node___off_cpu* kn;
-};
-
-struct css_set___off_cpu {
-  struct cgroup_subsys_state___off_cpu* subsys[1];
-};
-
-struct cred___off_cpu {
-  unsigned int uid;
-};
-
 struct task_struct___off_cpu {
   unsigned in_iowait : 1;
   int on_cpu;
-  struct css_set___off_cpu* cgroups;
-  const struct cred___off_cpu* cred;
-};
-
-struct seq_file;
-
-struct bpf_iter_meta {
-  struct seq_file* seq;
-};
-
-struct bpf_iter__task {
-  struct bpf_iter_meta* meta;
-  struct task_struct* task;
 };
 
 #pragma clang attribute pop
 
-enum cgroup_subsys_id___off_cpu {
-  perf_event_cgrp_id___off_cpu = 0,
-};
-
-const volatile __u32 mode = TEPHRA_WATCH_LISTED;
-const volatile __u32 stacks = TEPHRA_STACKS_NONE;
-const volatile __u32 max_frames = 512;
-const volatile __u32 max_kernel_bytes = 127 * 8;
-const volatile __u32 max_user_bytes = 127 * 8; /* by frame pointers */
 const volatile __u32 states = (1 << TEPHRA_WAIT_STATES) - 1;
-const volatile __u32 watched_user = 0;
 const volatile __u64 min_ns = 0;
 const volatile __u64 max_ns = ~0ULL;
 const volatile __u64 threshold_ns = 5000000;
-const volatile __u64 wake_bytes = 1 << 20;
 const volatile __u64 budget_ns = 0; /* what stacks may cost on a CPU in BUDGET_TIME_NS; 0: what they cost */
-const volatile bool inherit = true;
-const volatile bool kernel_stacks = true;
 const volatile bool with_running = false;  /* sums of time on a CPU */
 const volatile bool split_wakeups = false; /* from being woken to running is time in the run queue */
 const volatile bool with_wakers = false;
 
 /* Written by the recorder. */
-volatile __u64 begun = 0;  /* when it began to count; 0: it has not */
-volatile __u64 stopped = 0;
-volatile __u32 turn = 0;
-volatile __u32 awaited = 0; /* a process that is watched once it runs its program */
 volatile __u32 take_one_in = 1; /* stacks, to keep the budget */
-__u32 own_process = 0;
-__u32 woken = 0; /* the reader was woken and has not read since */
-
-enum phase { PHASE_UNKNOWN = 0, PHASE_RUNNING = 1, PHASE_WAITING = 2 };
-
-struct task_watch {
-  __u64 first; /* it is watched since then */
-  __u64 since; /* it is in its phase since then */
-  __u64 woken_at;
-  __u64 stack;
-  __u64 address;
-  __u64 waker;
-  __u64 waker_alone; /* the same one without who had woken it */
-  __u64 groups;      /* for which `tracked` holds */
-  __u32 syscall;
-  __u32 flags;
-  __u32 state;
-  __u32 phase;
-  __u32 tracked;
-};
-
-struct {
-  __uint(type, BPF_MAP_TYPE_TASK_STORAGE);
-  __uint(map_flags, BPF_F_NO_PREALLOC);
-  __type(key, int);
-  __type(value, struct task_watch);
-} watches SEC(".maps");
-
-struct {
-  __uint(type, BPF_MAP_TYPE_HASH);
-  __uint(max_entries, 4096);
-  __type(key, struct tephra_watched);
-  __type(value, __u8);
-} listed SEC(".maps");
-
-struct {
-  __uint(type, BPF_MAP_TYPE_HASH);
-  __uint(max_entries, 64);
-  __type(key, __u64);
-  __type(value, __u8);
-} cgroups SEC(".maps");
 
 struct {
   __uint(type, BPF_MAP_TYPE_HASH);
@@ -171,14 +94,6 @@ struct {
   __type(key, struct tephra_unkept_key);
   __type(value, struct tephra_wait_sum);
 } unkept SEC(".maps");
-
-/* Stacks that were sent; one that is forgotten is sent again. */
-struct {
-  __uint(type, BPF_MAP_TYPE_LRU_HASH);
-  __uint(max_entries, 1 << 16);
-  __type(key, __u64);
-  __type(value, __u8);
-} seen SEC(".maps");
 
 struct {
   __uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
@@ -209,113 +124,6 @@ struct {
   __type(key, __u32);
   __type(value, struct tephra_off_cpu_totals);
 } totals SEC(".maps");
-
-struct {
-  __uint(type, BPF_MAP_TYPE_RINGBUF);
-  __uint(max_entries, 4 << 20);
-} records SEC(".maps");
-
-/* As in stack_sample.bpf.c: a process is asked for when it is met first, when its mappings have changed since, and else
- * once in a while. Until then, and a while after, stacks are copied. */
-#define ASK_AGAIN_NS 250000000ULL
-#define WAIT_FOR_ANSWER_NS 1000000000ULL
-#define COPIES_TIME_NS 10000000ULL
-#define COPIES_AT_ONCE 4
-/* Where a copy begins at most, in words of the record, and how long it may be. */
-#define COPY_AT_MOST 400
-#define COPY_BYTES ((TEPHRA_WALK_WORDS - COPY_AT_MOST) * 8)
-#define REGISTER_WORDS (sizeof(struct tephra_registers) / 8)
-
-struct asked_process {
-  __u64 time;
-  __u64 wait_until;
-  __u64 start_stack;
-  __u32 first;
-  __u32 reserved;
-};
-
-struct {
-  __uint(type, BPF_MAP_TYPE_LRU_HASH);
-  __uint(max_entries, 4096);
-  __type(key, __u32);
-  __type(value, struct asked_process);
-} asked SEC(".maps");
-
-struct copies_lately {
-  __u64 since;
-  __u32 count;
-  __u32 made; /* for their hashes */
-};
-
-struct {
-  __uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-  __uint(max_entries, 1);
-  __type(key, __u32);
-  __type(value, struct copies_lately);
-} copies SEC(".maps");
-
-/* Where chains begin in a record. */
-#define CHAIN_AT (sizeof(struct tephra_wait_stack) / 8)
-
-SEC("raw_tp")
-int note_recorder(void* ctx) {
-  tephra_note_namespace();
-  own_process = bpf_get_current_pid_tgid() >> 32;
-  return 0;
-}
-
-/* --- who is watched --- */
-
-static __always_inline struct task_struct___off_cpu* more_of(struct task_struct* task) { return (void*)task; }
-
-struct group_loop {
-  struct cgroup___off_cpu* group;
-  __u32 found;
-};
-
-static long look_at_group(__u32 index, struct group_loop* loop) {
-  __u64 id = BPF_CORE_READ(loop->group, kn, id);
-  struct cgroup_subsys_state___off_cpu* parent;
-  if (bpf_map_lookup_elem(&cgroups, &id)) {
-    loop->found = 1;
-    return 1;
-  }
-  parent = BPF_CORE_READ(loop->group, self.parent);
-  if (!parent) return 1;
-  loop->group = BPF_CORE_READ(parent, cgroup);
-  return !loop->group;
-}
-
-/* The group that perf would count it in. */
-static __always_inline bool in_cgroups(struct css_set___off_cpu* set) {
-  struct group_loop loop = {};
-  struct cgroup_subsys_state___off_cpu* state = 0;
-  __u32 at = bpf_core_enum_value(enum cgroup_subsys_id___off_cpu, perf_event_cgrp_id___off_cpu);
-  void* place = (void*)set + bpf_core_field_offset(struct css_set___off_cpu, subsys) + at * sizeof(void*);
-  if (bpf_probe_read_kernel(&state, sizeof state, place) || !state) return false;
-  loop.group = BPF_CORE_READ(state, cgroup);
-  if (!loop.group) return false;
-  bpf_loop(64, look_at_group, &loop, 0);
-  return loop.found;
-}
-
-/* Null: not watched. */
-static __always_inline struct task_watch* watch_of(struct task_struct* task) {
-  struct task_watch* watch;
-  if (mode == TEPHRA_WATCH_LISTED) return bpf_task_storage_get(&watches, task, 0, 0);
-  if (task->pid == 0 || task->tgid == own_process) return 0;
-  watch = bpf_task_storage_get(&watches, task, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
-  if (!watch || mode == TEPHRA_WATCH_ALL) return watch;
-  if (mode == TEPHRA_WATCH_USER) {
-    return BPF_CORE_READ(more_of(task), cred, uid) == watched_user ? watch : 0;
-  }
-  __u64 groups = (__u64)BPF_CORE_READ(more_of(task), cgroups);
-  if (watch->groups != groups) {
-    watch->groups = groups;
-    watch->tracked = in_cgroups((void*)groups);
-  }
-  return watch->tracked ? watch : 0;
-}
 
 /* --- sums --- */
 
@@ -360,19 +168,8 @@ static __noinline int add_unkept(struct tephra_wait_key* key, __u64 ns, __u64 no
 }
 
 static __always_inline void add_to_sums(struct tephra_wait_key* key, __u64 ns, __u64 now) {
-  bool kept = turn ? add_kept(&sums_1, key, ns, now) : add_kept(&sums_0, key, ns, now);
+  bool kept = watch_state.turn ? add_kept(&sums_1, key, ns, now) : add_kept(&sums_0, key, ns, now);
   if (!kept) add_unkept(key, ns, now);
-}
-
-static __always_inline bool reader_must_wake(__u32 size) {
-  if (woken || bpf_ringbuf_query(&records, BPF_RB_AVAIL_DATA) + size < wake_bytes) return false;
-  woken = 1;
-  return true;
-}
-
-static __always_inline bool send(void* record, __u32 size) {
-  return bpf_ringbuf_output(&records, record, size,
-                            reader_must_wake(size) ? BPF_RB_FORCE_WAKEUP : BPF_RB_NO_WAKEUP) == 0;
 }
 
 /* A wait that ends at `now`. */
@@ -390,183 +187,9 @@ static __always_inline void tell(struct tephra_wait_key* key, __u64 ns, __u64 no
   add_to_sums(key, ns, now);
 }
 
-/* --- stacks --- */
-
-struct hash_loop {
-  struct tephra_walk* walk;
-  __u64 hash;
-  __u32 end;
-};
-
-static long hash_word(__u32 index, struct hash_loop* loop) {
-  __u32 at = index + CHAIN_AT;
-  if (at >= loop->end || at >= TEPHRA_WALK_WORDS) return 1;
-  loop->hash = (loop->hash ^ loop->walk->words[at]) * 0x9e3779b97f4a7c15ULL;
-  loop->hash ^= loop->hash >> 29;
-  return 0;
-}
-
-/* Hashes with the highest bit are those of copies, which are all different. */
-#define HASH_OF_COPY (1ULL << 63)
-
-static __always_inline __u64 hash_of(struct tephra_walk* walk, __u32 end) {
-  struct hash_loop loop = {.walk = walk, .hash = end + 1, .end = walk->position};
-  bpf_loop(TEPHRA_WALK_WORDS, hash_word, &loop, 0);
-  loop.hash &= ~HASH_OF_COPY;
-  return loop.hash ? loop.hash : 1;
-}
-
-static __always_inline void put_kernel_stack(void* ctx, struct tephra_walk* walk) {
-  long bytes;
-  walk->position = CHAIN_AT;
-  if (!kernel_stacks) return;
-  bytes = bpf_get_stack(ctx, &walk->words[CHAIN_AT + 1], max_kernel_bytes, 0);
-  if (bytes < 8) return;
-  walk->words[CHAIN_AT] = CONTEXT_KERNEL;
-  walk->position = CHAIN_AT + 1 + ((__u32)bytes / 8);
-}
-
-static __always_inline void put_user_stack(void* ctx, struct tephra_walk* walk) {
-  __u32 at = walk->position;
-  long bytes;
-  asm volatile("" : "+r"(at));
-  if (at > 256) return;
-  bytes = bpf_get_stack(ctx, &walk->words[at + 1], max_user_bytes, USER_STACK);
-  if (bytes < 8) return;
-  walk->words[at] = TEPHRA_CHAIN_USER;
-  walk->position = at + 1 + ((__u32)bytes / 8);
-}
-
-/* Whether what is missing of a process may come soon: then its stacks are copied. Asks for it. */
-static __always_inline bool may_come(struct task_struct* task, __u32 pid, __u32 tid, __u64 address, __u32 first) {
-  struct tephra_walk_wanted wanted = {
-      .type = TEPHRA_RECORD_WAIT_WANTED, .size = sizeof wanted, .pid = pid, .tid = tid, .address = address};
-  __u64 now = bpf_ktime_get_ns();
-  __u64 start_stack = BPF_CORE_READ(task, mm, start_stack);
-  struct asked_process* before = bpf_map_lookup_elem(&asked, &pid);
-  struct asked_process place = {};
-  bool asked_before = before && before->start_stack == start_stack && before->first == first;
-  if (asked_before && now - before->time < ASK_AGAIN_NS) return now < before->wait_until;
-  place.time = now;
-  place.wait_until = asked_before ? before->wait_until : now + WAIT_FOR_ANSWER_NS;
-  place.start_stack = start_stack;
-  place.first = first;
-  bpf_map_update_elem(&asked, &pid, &place, BPF_ANY);
-  bpf_ringbuf_output(&records, &wanted, sizeof wanted, BPF_RB_FORCE_WAKEUP);
-  return now < place.wait_until;
-}
-
-/* A number for a copy, 0 when there were too many lately. */
-static __always_inline __u64 number_of_copy(void) {
-  __u64 now = bpf_ktime_get_ns();
-  __u32 zero = 0;
-  struct copies_lately* lately = bpf_map_lookup_elem(&copies, &zero);
-  if (!lately) return 0;
-  if (now - lately->since >= COPIES_TIME_NS) {
-    lately->since = now;
-    lately->count = 0;
-  }
-  if (++lately->count > COPIES_AT_ONCE) return 0;
-  return HASH_OF_COPY | (__u64)bpf_get_smp_processor_id() << 40 | ++lately->made;
-}
-
-/* Behind the kernel's part of the chain: the registers and as much of the stack as can be read. Returns its bytes. */
-static __always_inline __u32 put_copy(struct tephra_walk* walk) {
-  __u32 at = walk->position;
-  __u64 sp = walk->frame.sp;
-  __u32 bytes = COPY_BYTES;
-  asm volatile("" : "+r"(at));
-  if (at > COPY_AT_MOST - REGISTER_WORDS) return 0;
-  if (bpf_probe_read_kernel(&walk->words[at], sizeof walk->user, &walk->user)) return 0;
-  at += REGISTER_WORDS;
-  if (!bpf_probe_read_user(&walk->words[at], COPY_BYTES, (void*)sp)) return COPY_BYTES;
-  if (!bpf_probe_read_user(&walk->words[at], 4096, (void*)sp)) return 4096;
-  bytes = 4096 - (sp & 4095);
-  if (bytes < 8 || bytes > 4096) return 0;
-  if (bpf_probe_read_user(&walk->words[at], bytes & 0x1ff8, (void*)sp)) return 0;
-  return bytes & 0x1ff8;
-}
-
-static __always_inline void head(struct tephra_walk* walk, __u64 hash, __u32 end, __u32 pid, __u32 tid, __u32 words,
-                                 __u32 copy_bytes) {
-  __u32 size = sizeof(struct tephra_wait_stack) + words * 8;
-  if (copy_bytes) size += sizeof walk->user + copy_bytes;
-  walk->words[0] = TEPHRA_RECORD_WAIT_STACK | (__u64)(end << TEPHRA_WALK_END_SHIFT) << 32 | (__u64)size << 48;
-  walk->words[1] = hash;
-  walk->words[2] = pid | (__u64)tid << 32;
-  walk->words[3] = words | (__u64)copy_bytes << 32;
-}
-
-/* Sends a stack that was not sent yet. */
-static __always_inline void send_stack(struct tephra_walk* walk, __u64 hash, __u32 end, __u32 pid, __u32 tid,
-                                       __u32 copy_bytes) {
-  __u8 one = 1;
-  __u32 size;
-  struct tephra_off_cpu_totals* total;
-  if (!(hash & HASH_OF_COPY) && bpf_map_lookup_elem(&seen, &hash)) return;
-  total = totals_here();
-  if (!total) return;
-  size = walk->position * 8;
-  head(walk, hash, end, pid, tid, walk->position - CHAIN_AT, copy_bytes);
-  if (copy_bytes) {
-    size += sizeof walk->user + copy_bytes;
-    total->stacks_copied++;
-  }
-  if (size > sizeof walk->words) return;
-  if (!send(walk->words, size)) {
-    total->stacks_not_sent++;
-  } else if (!(hash & HASH_OF_COPY)) {
-    bpf_map_update_elem(&seen, &hash, &one, BPF_ANY);
-  }
-}
-
-/* Of the running task. Returns its hash. */
-static __always_inline __u64 take_stack(void* ctx, struct tephra_walk* walk, struct task_struct* task, __u32 pid,
-                                        __u32 tid) {
-  enum tephra_user_part user;
-  __u64 hash = 0;
-  __u32 end = TEPHRA_WALK_NOT_TOLD;
-  __u32 copy_bytes = 0;
-  bool known;
-  put_kernel_stack(ctx, walk);
-  if (stacks == TEPHRA_STACKS_FRAME_POINTERS) {
-    if (tephra_has_user_part(task)) put_user_stack(ctx, walk);
-  } else if (stacks == TEPHRA_STACKS_WALKED) {
-    user = tephra_walk_begin(walk, task);
-    if (user == TEPHRA_USER_FOREIGN) end = TEPHRA_WALK_32BIT;
-    if (user == TEPHRA_USER_HERE && pid != 0) {
-      __u32 before = walk->position;
-      known = tephra_walk_process(walk, task, pid);
-      if (!known) known = tephra_walk_as_parent(walk, task);
-      tephra_put(walk, TEPHRA_CHAIN_USER);
-      if (known) {
-        tephra_walk_user(walk, max_frames);
-      } else {
-        tephra_put(walk, walk->frame.pc);
-        walk->end = TEPHRA_WALK_NOT_COPIED;
-        walk->guessed = 0;
-        walk->missed = 1;
-        walk->first = ~0;
-      }
-      end = walk->end | walk->guessed;
-      if (walk->missed && may_come(task, pid, tid, walk->frame.pc, walk->first)) {
-        hash = number_of_copy();
-        if (!hash) end = TEPHRA_WALK_NOT_COPIED;
-      }
-      if (hash) {
-        walk->position = before;
-        walk->frame.sp = TEPHRA_STACK_POINTER(&walk->user);
-        copy_bytes = put_copy(walk);
-        end = TEPHRA_WALK_NOT_TOLD;
-      }
-    }
-  }
-  if (!hash) hash = hash_of(walk, end);
-  send_stack(walk, hash, end, pid, tid, copy_bytes);
-  return hash;
-}
-
 /* --- switches --- */
+
+static __always_inline struct task_struct___off_cpu* more_of(struct task_struct* task) { return (void*)task; }
 
 static __always_inline __u32 class_of(bool preempt, __u32 state) {
   if (preempt || state == 0) return TEPHRA_WAIT_RUN_QUEUE;
@@ -617,7 +240,7 @@ static __always_inline void fill_key(struct tephra_wait_key* key, struct task_wa
 /* It ran from `since` to `now`. */
 static __always_inline void end_run(struct task_struct* task, struct task_watch* watch, __u64 now) {
   struct tephra_wait_key key = {};
-  __u64 from = watch->since > begun ? watch->since : begun;
+  __u64 from = watch->since > watch_state.begun ? watch->since : watch_state.begun;
   if (now <= from) return;
   key.pid = tephra_process_of(task);
   key.tid = tephra_pid_of(task);
@@ -666,8 +289,8 @@ static __always_inline void end_wait(struct task_struct* task, struct task_watch
   __u64 woken_at = watch->woken_at;
   __u64 ns;
   if (!(states >> watch->state & 1)) return;
-  if (from < begun) {
-    from = begun;
+  if (from < watch_state.begun) {
+    from = watch_state.begun;
     watch->flags |= TEPHRA_WAIT_OPEN_BEGIN;
   }
   if (now <= from) return;
@@ -706,8 +329,8 @@ static __always_inline void leave(void* ctx, struct task_struct* prev, bool pree
   struct tephra_walk* walk;
   __u32 zero = 0;
   if (!watch) return;
-  if (begun && watch->phase == PHASE_WAITING) make_up_for_entry(prev, watch, now);
-  if (with_running && begun && watch->phase != PHASE_UNKNOWN) end_run(prev, watch, now);
+  if (watch_state.begun && watch->phase == PHASE_WAITING) make_up_for_entry(prev, watch, now);
+  if (with_running && watch_state.begun && watch->phase != PHASE_UNKNOWN) end_run(prev, watch, now);
   watch->phase = state & (STATE_DEAD) && !preempt ? PHASE_UNKNOWN : PHASE_WAITING;
   watch->since = now;
   watch->woken_at = 0;
@@ -715,13 +338,13 @@ static __always_inline void leave(void* ctx, struct task_struct* prev, bool pree
   watch->flags = 0;
   watch->waker = 0;
   watch->state = class_of(preempt, state);
-  if (watch->phase == PHASE_UNKNOWN || !begun || !(states >> watch->state & 1)) return;
+  if (watch->phase == PHASE_UNKNOWN || !watch_state.begun || !(states >> watch->state & 1)) return;
   total = totals_here();
   if (!total) return;
   total->switches++;
   if (BPF_CORE_READ_BITFIELD(more_of(prev), in_iowait)) watch->flags |= TEPHRA_WAIT_FOR_IO;
   note_call(watch, prev);
-  if (stacks == TEPHRA_STACKS_NONE) return;
+  if (watching.stacks == TEPHRA_STACKS_NONE) return;
   if (!may_spend(now)) {
     watch->flags |= TEPHRA_WAIT_NO_STACK;
     watch->address = 0;
@@ -745,7 +368,7 @@ static __always_inline void enter(struct task_struct* next, __u64 now) {
     watch->state = TEPHRA_WAIT_RUN_QUEUE;
     watch->phase = PHASE_WAITING;
   }
-  if (begun && watch->phase == PHASE_WAITING) end_wait(next, watch, now);
+  if (watch_state.begun && watch->phase == PHASE_WAITING) end_wait(next, watch, now);
   watch->phase = PHASE_RUNNING;
   watch->since = now;
 }
@@ -753,7 +376,7 @@ static __always_inline void enter(struct task_struct* next, __u64 now) {
 static __always_inline int on_switch(void* ctx, bool preempt, struct task_struct* prev, struct task_struct* next,
                                      __u32 state) {
   __u64 now;
-  if (stopped) return 0;
+  if (watch_state.stopped) return 0;
   now = bpf_ktime_get_ns();
   leave(ctx, prev, preempt, state, now);
   enter(next, now);
@@ -777,16 +400,8 @@ int BPF_PROG(switch_without_state, bool preempt, struct task_struct* prev, struc
 
 SEC("tp_btf/sched_process_fork")
 int BPF_PROG(process_fork, struct task_struct* parent, struct task_struct* child) {
-  struct task_watch* watch;
-  struct tephra_off_cpu_totals* total;
-  if (mode != TEPHRA_WATCH_LISTED || !inherit || stopped) return 0;
-  if (!bpf_task_storage_get(&watches, parent, 0, 0)) return 0;
-  watch = bpf_task_storage_get(&watches, child, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
-  if (!watch) {
-    total = totals_here();
-    if (total) total->not_watched++;
-    return 0;
-  }
+  struct task_watch* watch = watch_child(parent, child);
+  if (!watch) return 0;
   /* It is ready to run from now on. Only where all time is accounted for that is worth telling. */
   watch->first = watch->since = bpf_ktime_get_ns();
   watch->state = TEPHRA_WAIT_RUN_QUEUE;
@@ -797,10 +412,7 @@ int BPF_PROG(process_fork, struct task_struct* parent, struct task_struct* child
 
 SEC("tp_btf/sched_process_exec")
 int BPF_PROG(process_exec, struct task_struct* task) {
-  struct task_watch* watch;
-  if (!awaited || stopped || tephra_process_of(task) != awaited) return 0;
-  awaited = 0;
-  watch = bpf_task_storage_get(&watches, task, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
+  struct task_watch* watch = watch_awaited(task);
   if (!watch) return 0;
   watch->phase = PHASE_RUNNING;
   watch->first = watch->since = bpf_ktime_get_ns();
@@ -849,7 +461,7 @@ static __always_inline void note_waker(void* ctx, struct task_watch* sleeper) {
 SEC("tp_btf/sched_waking")
 int BPF_PROG(waking, struct task_struct* task) {
   struct task_watch* watch;
-  if (!begun || stopped) return 0;
+  if (!watch_state.begun || watch_state.stopped) return 0;
   watch = watch_of(task);
   if (!watch || watch->phase != PHASE_WAITING || watch->woken_at) return 0;
   watch->woken_at = bpf_ktime_get_ns();
@@ -859,29 +471,14 @@ int BPF_PROG(waking, struct task_struct* task) {
 
 /* --- what waits already, and still --- */
 
-static __always_inline bool is_listed(struct task_struct* task) {
-  struct tephra_watched who = {.pid = tephra_process_of(task)};
-  if (who.pid && bpf_map_lookup_elem(&listed, &who)) return true;
-  who.pid = 0;
-  who.tid = tephra_pid_of(task);
-  return who.tid && bpf_map_lookup_elem(&listed, &who);
-}
-
 /* Before counting begins: whoever is there is watched from now on. */
 SEC("iter/task")
 int watch_existing(struct bpf_iter__task* ctx) {
   struct task_struct* task = ctx->task;
-  struct task_watch* watch;
+  struct task_watch* watch = watch_existing_task(task);
   __u32 state;
   __u32 phase;
-  if (!task || task->pid == 0) return 0;
-  if (mode == TEPHRA_WATCH_LISTED) {
-    if (!is_listed(task)) return 0;
-    watch = bpf_task_storage_get(&watches, task, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
-  } else {
-    watch = watch_of(task);
-  }
-  if (!watch || watch->phase != PHASE_UNKNOWN) return 0;
+  if (!task || !watch || watch->phase != PHASE_UNKNOWN) return 0;
   state = task->__state;
   if (state & (STATE_DEAD)) return 0;
   phase = BPF_CORE_READ(more_of(task), on_cpu) ? PHASE_RUNNING : PHASE_WAITING;
@@ -908,8 +505,8 @@ static __always_inline int tell_stack(struct bpf_iter__task* ctx, bool sleepable
   long bytes;
   if (!task || task->pid == 0) return 0;
   number = HASH_OF_COPY | 1ULL << 62 | task->pid;
-  watch = mode == TEPHRA_WATCH_LISTED ? bpf_task_storage_get(&watches, task, 0, 0) : watch_of(task);
-  if (!watch || watch->phase != PHASE_WAITING || watch->since >= begun) return 0;
+  watch = watching.mode == TEPHRA_WATCH_LISTED ? bpf_task_storage_get(&watches, task, 0, 0) : watch_of(task);
+  if (!watch || watch->phase != PHASE_WAITING || watch->since >= watch_state.begun) return 0;
   /* When the reader's buffer is full, the kernel drops what was written for a task, and comes again. */
   if (watch->stack && watch->stack != number) return 0;
   if (!(states >> watch->state & 1)) return 0;
@@ -917,13 +514,13 @@ static __always_inline int tell_stack(struct bpf_iter__task* ctx, bool sleepable
   walk = bpf_map_lookup_elem(&iteration_walk, &zero);
   if (!walk) return 0;
   at = CHAIN_AT;
-  bytes = kernel_stacks ? bpf_get_task_stack(task, &walk->words[CHAIN_AT + 1], max_kernel_bytes, 0) : 0;
+  bytes = watching.kernel_stacks ? bpf_get_task_stack(task, &walk->words[CHAIN_AT + 1], watching.max_kernel_bytes, 0) : 0;
   if (bytes >= 8) {
     walk->words[CHAIN_AT] = CONTEXT_KERNEL;
     at = CHAIN_AT + 1 + (__u32)bytes / 8;
   }
   walk->position = at;
-  if (sleepable && stacks != TEPHRA_STACKS_NONE && tephra_walk_begin(walk, task) == TEPHRA_USER_HERE &&
+  if (sleepable && watching.stacks != TEPHRA_STACKS_NONE && tephra_walk_begin(walk, task) == TEPHRA_USER_HERE &&
       at <= COPY_AT_MOST - REGISTER_WORDS) {
     __u64 sp = walk->frame.sp;
     __u32 page = 4096 - (sp & 4095);
@@ -959,7 +556,7 @@ int tell_kernel_stacks(struct bpf_iter__task* ctx) { return tell_stack(ctx, fals
 static __always_inline void tell_open(struct bpf_iter__task* ctx, struct task_watch* watch,
                                       struct tephra_wait_key* key, __u64 from, __u64 to) {
   struct tephra_wait_told told = {.type = TEPHRA_RECORD_WAIT, .size = sizeof told};
-  told.lived = stopped - (watch->first > begun ? watch->first : begun);
+  told.lived = watch_state.stopped - (watch->first > watch_state.begun ? watch->first : watch_state.begun);
   if (to <= from) return;
   told.ended = to;
   told.ns = to - from;
@@ -976,27 +573,27 @@ int tell_open_waits(struct bpf_iter__task* ctx) {
   struct task_watch* watch;
   __u64 from;
   if (!task || task->pid == 0) return 0;
-  watch = mode == TEPHRA_WATCH_LISTED ? bpf_task_storage_get(&watches, task, 0, 0) : watch_of(task);
+  watch = watching.mode == TEPHRA_WATCH_LISTED ? bpf_task_storage_get(&watches, task, 0, 0) : watch_of(task);
   if (!watch || watch->phase == PHASE_UNKNOWN) return 0;
-  from = watch->since > begun ? watch->since : begun;
+  from = watch->since > watch_state.begun ? watch->since : watch_state.begun;
   if (watch->phase == PHASE_RUNNING) {
     if (!with_running) return 0;
     key.pid = tephra_process_of(task);
     key.tid = tephra_pid_of(task);
     key.state = TEPHRA_RAN;
-    tell_open(ctx, watch, &key, from, stopped);
+    tell_open(ctx, watch, &key, from, watch_state.stopped);
     return 0;
   }
-  if (!(states >> watch->state & 1) || stopped - from < min_ns || stopped - from > max_ns) return 0;
+  if (!(states >> watch->state & 1) || watch_state.stopped - from < min_ns || watch_state.stopped - from > max_ns) return 0;
   fill_key(&key, watch, task);
   key.flags |= TEPHRA_WAIT_SINGLE | TEPHRA_WAIT_OPEN_END;
-  if (watch->since < begun) key.flags |= TEPHRA_WAIT_OPEN_BEGIN;
+  if (watch->since < watch_state.begun) key.flags |= TEPHRA_WAIT_OPEN_BEGIN;
   if (split_wakeups && watch->woken_at && watch->state != TEPHRA_WAIT_RUN_QUEUE) {
     __u64 woken_at = watch->woken_at > from ? watch->woken_at : from;
     tell_open(ctx, watch, &key, from, woken_at);
     key.state = TEPHRA_WAIT_RUN_QUEUE;
     from = woken_at;
   }
-  tell_open(ctx, watch, &key, from, stopped);
+  tell_open(ctx, watch, &key, from, watch_state.stopped);
   return 0;
 }

@@ -8,11 +8,6 @@
 #include <cstdio>
 #include <ctime>
 
-#include "analysis/call_tree.h"
-#include "analysis/resident_memory.h"
-#include "analysis/top.h"
-#include "analysis/top_waits.h"
-#include "analysis/wall.h"
 #include "base/file.h"
 #include "base/names.h"
 #include "cli/arguments.h"
@@ -20,20 +15,13 @@
 #include "cli/command.h"
 #include "cli/input.h"
 #include "cli/off_cpu_options.h"
+#include "cli/profile_drawing.h"
 #include "cli/recording.h"
 #include "cli/redaction_key.h"
-#include "cli/report_page.h"
-#include "cli/source_options.h"
 #include "cli/target_options.h"
-#include "cli/wait_colors.h"
 #include "collect/profile_type.h"
 #include "collect/recorder.h"
-#include "formats/folded.h"
 #include "kernel/procfs.h"
-#include "model/event_weight.h"
-#include "views/flame_svg.h"
-#include "views/report_text.h"
-#include "views/resident_memory_text.h"
 
 namespace tephra::cli {
 namespace {
@@ -52,7 +40,6 @@ constexpr const char* kExamples =
     "  tephra profile -t cpu,wall,mem -p 1234    several types in one recording\n";
 
 constexpr double kDefaultSeconds = 30;
-constexpr size_t kTopFunctions = 10;
 
 constexpr OptionsWithValue kOptionsWithValue{
     "tpcdfouGCDe",
@@ -119,29 +106,23 @@ void declare(CLI::App& parser, Flags& flags) {
   parser.add_flag("-v,--verbose", flags.input.verbose, "print the verdict in full");
 }
 
-// A type of profile that is recorded, and the event that shows it; empty: the first that has samples.
-struct Shown {
-  const collect::ProfileType* type = nullptr;
-  std::string event;
-};
-
-base::Result<std::vector<Shown>> types_of(const std::string& list) {
-  std::vector<Shown> types;
+base::Result<std::vector<ShownType>> types_of(const std::string& list) {
+  std::vector<ShownType> types;
   for (const std::string& name : CLI::detail::split(list, ',')) {
     TEPHRA_TRY(const collect::ProfileType* type, collect::find_profile_type(name));
-    const auto is_same = [&](const Shown& other) { return other.type == type; };
+    const auto is_same = [&](const ShownType& other) { return other.type == type; };
     if (std::ranges::none_of(types, is_same)) types.push_back({type, ""});
   }
   return types;
 }
 
 // Lets each type add what it needs.
-base::Status add_types(const Flags& flags, std::vector<Shown>& types, collect::RecordOptions& options) {
+base::Status add_types(const Flags& flags, std::vector<ShownType>& types, collect::RecordOptions& options) {
   collect::TypeSettings settings;
   for (const std::string& list : flags.events) {
     TEPHRA_CHECK_OK(add_events(list, settings.events));
   }
-  const bool has_cpu = std::ranges::any_of(types, [](const Shown& shown) { return shown.type->name == "cpu"; });
+  const bool has_cpu = std::ranges::any_of(types, [](const ShownType& shown) { return shown.type->name == "cpu"; });
   if (!settings.events.empty() && !has_cpu) {
     return base::usage_error("-e chooses what -t cpu samples", "", "", "Leave out -t, or add cpu to it.");
   }
@@ -154,24 +135,24 @@ base::Status add_types(const Flags& flags, std::vector<Shown>& types, collect::R
   if (!flags.period.empty()) {
     TEPHRA_TRY(settings.period, period_of(flags.period, "--period"));
   }
-  const auto takes_faults = [](const Shown& shown) { return shown.type->table == collect::TypeTable::kMemory; };
+  const auto takes_faults = [](const ShownType& shown) { return shown.type->table == collect::TypeTable::kMemory; };
   if ((flags.minor_faults || flags.major_faults) && std::ranges::none_of(types, takes_faults)) {
     return base::usage_error("--minor and --major are of page faults", "", "", "Add -t mem.");
   }
   settings.minor_faults = flags.minor_faults;
   settings.major_faults = flags.major_faults;
-  const auto takes_waits = [](const Shown& shown) { return shown.type->table == collect::TypeTable::kWaits; };
+  const auto takes_waits = [](const ShownType& shown) { return shown.type->table == collect::TypeTable::kWaits; };
   if (flags.off_cpu.any() && std::ranges::none_of(types, takes_waits)) {
     return base::usage_error("these options are of waits", "", "", "Add -t offcpu.");
   }
   TEPHRA_TRY(settings.off_cpu, off_cpu_settings(flags.off_cpu));
-  for (Shown& shown : types) {
+  for (ShownType& shown : types) {
     TEPHRA_TRY(shown.event, shown.type->add(settings, options));
   }
   return {};
 }
 
-base::Result<collect::RecordOptions> record_options(const Flags& flags, std::vector<Shown>& types,
+base::Result<collect::RecordOptions> record_options(const Flags& flags, std::vector<ShownType>& types,
                                                     std::vector<std::string> program) {
   TEPHRA_TRY(types, types_of(flags.types));
   collect::RecordOptions options;
@@ -317,134 +298,7 @@ base::Error explain_no_samples(const collect::RecordOptions& options, const Reco
                       "Try while it is busy, with a longer -d, or the whole machine: tephra profile -a.");
 }
 
-// A type as it was drawn.
-struct Drawn {
-  const collect::ProfileType* type = nullptr;
-  std::string stem;  // of its files
-  Input input;
-};
-
-// Waits are as wide as they are long, however many there were.
-bool weighs_by_value(const Drawn& drawn) {
-  return model::weighs_by_value(drawn.input.profile) || drawn.type->table == collect::TypeTable::kWaits;
-}
-
-// Folded stacks and the flame graph of one type.
-base::Status draw_type(const Drawn& drawn, const Flags& flags) {
-  const model::Profile& profile = drawn.input.profile;
-  const bool by_value = weighs_by_value(drawn);
-  TEPHRA_CHECK_OK(base::write_file(drawn.stem + ".folded", formats::write_folded(profile, {.by_value = by_value})));
-  views::FlameSvgOptions picture;
-  picture.title = drawn.type->title;
-  picture.full_names = flags.input.symbols.full_names;
-  picture.weight = by_value ? analysis::Weight::kValue : analysis::Weight::kSamples;
-  const auto tree = tree_with_wait_colors(profile, {}, picture);
-  return base::write_file(drawn.stem + ".svg", views::flame_svg(profile, tree, drawn.input.verdict, picture));
-}
-
-// Whether samples are of one event, so that what is shown of the profile is all of it.
-bool has_one_event(const model::Profile& profile) {
-  const auto& events = profile.samples.event;
-  return std::all_of(events.begin(), events.end(), [&](model::EventId event) { return event == events[0]; });
-}
-
-bool has_samples_of(const model::Profile& profile, const std::string& event) {
-  return event.empty() || std::ranges::any_of(profile.samples.event, [&](model::EventId id) {
-           return profile.text(profile.events[id].name) == event;
-         });
-}
-
-// Adds what is shown as wall-clock time, where that is wanted.
-void add_wall(const std::vector<Shown>& types, model::Profile& profile) {
-  const auto is_wall = [](const Shown& shown) { return shown.event == analysis::kWallEvent; };
-  if (std::ranges::none_of(types, is_wall)) return;
-  const auto sampled = std::ranges::find_if(profile.events, [&](const model::Event& event) {
-    const std::string_view name = profile.text(event.name);
-    return name != collect::kOffCpuEvent && name != collect::kRunTimeEvent && name != collect::kWakersEvent &&
-           !name.starts_with("dummy");
-  });
-  const std::string cpu = sampled == profile.events.end() ? "" : std::string(profile.text(sampled->name));
-  analysis::add_wall_clock(profile, {cpu, collect::kRunTimeEvent, collect::kOffCpuEvent});
-}
-
-// What shows one type, of a recording of several events. Wall-clock time is made of all of them.
-base::Result<Input> load_shown(InputOptions options, const Shown& shown) {
-  if (shown.event != analysis::kWallEvent) {
-    options.event = shown.event;
-    return load(options);
-  }
-  TEPHRA_TRY(Input input, load_with_all_events(options));
-  add_wall({shown}, input.profile);
-  analysis::keep_wall_clock(input.profile);
-  input.verdict = analysis::judge(input.profile);
-  return input;
-}
-
-// The report needs every sample of all events, the other files one event: most recordings are read once. A type without
-// samples is told and not drawn, unless it is the only one.
-base::Result<std::vector<Drawn>> draw(const std::string& stem, const std::vector<Shown>& types, const Flags& flags) {
-  InputOptions options = flags.input;
-  options.path = stem + ".perf.data";
-  options.build.keep_every_sample = true;
-  TEPHRA_TRY(Input all, load_with_all_events(options));
-  add_wall(types, all.profile);
-  const std::string title = types.size() == 1 ? std::string(types[0].type->title) : "Profile";
-  TEPHRA_CHECK_OK(
-      write_report_page(all, stem + ".html", {.title = title, .full_names = flags.input.symbols.full_names}));
-  options.build.keep_every_sample = false;
-  std::vector<Drawn> drawn;
-  for (const Shown& shown : types) {
-    if (types.size() > 1 && !has_samples_of(all.profile, shown.event)) continue;
-    Drawn next{shown.type, types.size() == 1 ? stem : fmt::format("{}.{}", stem, shown.type->name), {}};
-    if (types.size() == 1 && has_one_event(all.profile)) {
-      next.input = std::move(all);
-    } else {
-      TEPHRA_TRY(next.input, load_shown(options, shown));
-    }
-    TEPHRA_CHECK_OK(draw_type(next, flags));
-    drawn.push_back(std::move(next));
-  }
-  return drawn;
-}
-
-void show_type(const Drawn& drawn, const Flags& flags, bool alone) {
-  const Input& input = drawn.input;
-  if (!alone) fmt::print("{}\n", drawn.type->title);
-  const model::Totals whole = model::totals(input.profile);
-  const bool shorten = !flags.input.symbols.full_names;
-  if (drawn.type->table == collect::TypeTable::kWaits) {
-    fmt::print("{}\n", views::top_waits_text(analysis::top_waits(input.profile, kTopFunctions), whole, shorten));
-  } else {
-    fmt::print("{}\n", views::top_text(analysis::top_functions(input.profile, kTopFunctions), whole, shorten));
-  }
-  if (drawn.type->table == collect::TypeTable::kMemory) {
-    fmt::print("{}\n", views::resident_memory_text(analysis::resident_memory(input.profile)));
-  }
-  fmt::print("{}\n\n", flags.input.verbose ? analysis::details(input.verdict) : analysis::one_line(input.verdict));
-}
-
-void show(const std::vector<Drawn>& drawn, const std::vector<Shown>& types, const std::string& stem,
-          const Flags& flags) {
-  if (!flags.input.quiet) {
-    for (const Drawn& each : drawn) show_type(each, flags, types.size() == 1);
-    for (const Shown& shown : types) {
-      const auto is_shown = [&](const Drawn& each) { return each.type == shown.type; };
-      if (std::ranges::none_of(drawn, is_shown)) fmt::print("{}: nothing was recorded\n\n", shown.type->title);
-    }
-    const std::string refused = flags.input.verbose ? refused_sources(flags.input.symbols) : "";
-    if (!refused.empty()) fmt::print("files that were found and not used for names:{}\n\n", refused);
-    fmt::print("recording    {}.perf.data\n", stem);
-    for (const Drawn& each : drawn) fmt::print("folded       {}.folded\n", each.stem);
-  }
-  for (const Drawn& each : drawn) fmt::print("flame graph  {}.svg\n", each.stem);
-  fmt::print("report       {}.html\n", stem);
-  if (!flags.input.quiet) {
-    fmt::print("\nOpen the report with: xdg-open {}.html\n", stem);
-    fmt::print("It is one file that works offline: copy it to where there is a browser.\n");
-  }
-}
-
-base::Error nothing_recorded(const collect::RecordOptions& options, const std::vector<Shown>& types,
+base::Error nothing_recorded(const collect::RecordOptions& options, const std::vector<ShownType>& types,
                              const Recorded& recorded) {
   if (types.size() == 1 && types[0].type->nothing_seen != nullptr) {
     return types[0].type->nothing_seen(recorded.summary.seconds);
@@ -452,7 +306,7 @@ base::Error nothing_recorded(const collect::RecordOptions& options, const std::v
   return explain_no_samples(options, recorded);
 }
 
-base::Result<int> record_and_draw(const collect::RecordOptions& options, const std::vector<Shown>& types,
+base::Result<int> record_and_draw(const collect::RecordOptions& options, const std::vector<ShownType>& types,
                                   const Flags& flags) {
   const bool folder_is_new = ::access(flags.folder.c_str(), F_OK) != 0;
   const auto recorded = record(options, flags);
@@ -461,11 +315,11 @@ base::Result<int> record_and_draw(const collect::RecordOptions& options, const s
   if (!recorded) return own_failure(options.target, recorded.error());
   if (recorded->summary.start_error != 0) return report_start_error(options.target, recorded->summary);
   if (recorded->stem.empty()) return nothing_recorded(options, types, *recorded);
-  const auto drawn = draw(recorded->stem, types, flags);
+  const auto drawn = draw_profile(recorded->stem, types, flags.input);
   if (!drawn) return own_failure(options.target, drawn.error());
-  show(*drawn, types, recorded->stem, flags);
-  const bool bad =
-      std::ranges::any_of(*drawn, [](const Drawn& each) { return each.input.verdict.grade != analysis::Grade::kGood; });
+  show_profile(*drawn, types, recorded->stem, flags.input);
+  const bool bad = std::ranges::any_of(
+      *drawn, [](const DrawnType& each) { return each.input.verdict.grade != analysis::Grade::kGood; });
   if (flags.input.strict && bad) return kExitBadVerdict;
   // A program that was ended because the profile was done did not fail.
   const bool done_early = recorded->summary.interrupted || recorded->summary.done_early;
@@ -479,7 +333,7 @@ base::Result<int> profile(std::span<const std::string> arguments) {
   declare(*parser, flags);
   TEPHRA_TRY(const bool go_on, parse(*parser, words));
   if (!go_on) return kExitDone;
-  std::vector<Shown> types;
+  std::vector<ShownType> types;
   auto wanted = record_options(flags, types, program);
   if (!wanted) return own_failure({.command = program}, wanted.error());
   collect::RecordOptions& options = *wanted;

@@ -22,31 +22,9 @@ constexpr uint64_t kTicksBetweenWrites = 8;
 constexpr size_t kMostSums = 1 << 17;
 constexpr size_t kMostStackBytes = size_t{512} << 20;
 
-OffCpuProgram::Whom whom_of(const Target& target) {
-  OffCpuProgram::Whom whom;
-  whom.inherit = target.inherit;
-  whom.everything = target.all_cpus && target.cgroups.empty();
-  for (const Cgroup& cgroup : target.cgroups) whom.cgroup_folders.push_back(cgroup.folder);
-  if (target.whole_cpus() || target.records_program()) return whom;
-  whom.user = target.user;
-  whom.processes = target.processes;
-  whom.threads = target.threads;
-  return whom;
-}
-
-OffCpuProgram::Stacks stacks_of(const OffCpuCollector::Surroundings& surroundings) {
-  if (surroundings.sampling.call_graph == CallGraph::kNone) return OffCpuProgram::Stacks::kNone;
-  return surroundings.stacks != nullptr ? OffCpuProgram::Stacks::kWalked : OffCpuProgram::Stacks::kFramePointers;
-}
-
-OffCpuProgram::Settings program_settings(const OffCpuSettings& wanted,
-                                         const OffCpuCollector::Surroundings& surroundings) {
+OffCpuProgram::Settings program_settings(const OffCpuSettings& wanted, const Surroundings& surroundings) {
   OffCpuProgram::Settings settings;
-  settings.whom = whom_of(surroundings.target);
-  settings.stacks = stacks_of(surroundings);
-  if (surroundings.stacks != nullptr) settings.walk_maps = surroundings.stacks->program().maps();
-  settings.kernel_stacks = surroundings.sampling.kernel_stacks;
-  if (surroundings.sampling.max_stack) settings.max_frames = *surroundings.sampling.max_stack;
+  static_cast<kernel::WatchSettings&>(settings) = surroundings.watching();
   settings.states = wanted.states;
   settings.shortest = wanted.shortest;
   settings.longest = wanted.longest;
@@ -57,20 +35,6 @@ OffCpuProgram::Settings program_settings(const OffCpuSettings& wanted,
   settings.wakers = wanted.wakers;
   settings.budget = wanted.budget.value_or(0);
   return settings;
-}
-
-std::optional<SampleWriter> writer_of(const std::vector<FileEvent>& events, std::string_view name) {
-  for (const FileEvent& event : events) {
-    if (event.name == name && !event.ids.empty()) return SampleWriter(event.attr, event.ids.front());
-  }
-  return {};
-}
-
-pid_t usual_pid_of(const OffCpuCollector::Surroundings& surroundings) {
-  const Target& target = surroundings.target;
-  if (surroundings.program > 0) return surroundings.program;
-  if (!target.processes.empty()) return target.processes.front();
-  return target.threads.empty() ? 0 : target.threads.front();
 }
 
 tephra_wait_record record_of(const tephra_wait_key& key, const tephra_wait_sum& sum) {
@@ -131,10 +95,10 @@ OffCpuCollector::Sum OffCpuCollector::Totals::waits() const {
 OffCpuCollector::OffCpuCollector(const OffCpuSettings& settings, const Surroundings& surroundings)
     : settings_(settings),
       engine_(surroundings.stacks),
-      usual_pid_(usual_pid_of(surroundings)),
-      waits_(writer_of(surroundings.events, kOffCpuEvent)),
-      run_times_(writer_of(surroundings.events, kRunTimeEvent)),
-      wakers_(writer_of(surroundings.events, kWakersEvent)),
+      usual_pid_(surroundings.usual_pid()),
+      waits_(surroundings.writer_of(kOffCpuEvent)),
+      run_times_(surroundings.writer_of(kRunTimeEvent)),
+      wakers_(surroundings.writer_of(kWakersEvent)),
       stacks_(waits_ && waits_->has_copies()) {}
 
 base::Result<std::unique_ptr<OffCpuCollector>> OffCpuCollector::open(const OffCpuSettings& settings,
@@ -148,7 +112,7 @@ base::Result<std::unique_ptr<OffCpuCollector>> OffCpuCollector::open(const OffCp
   return collector;
 }
 
-void OffCpuCollector::hear(const OffCpuProgram::Stack& stack) {
+void OffCpuCollector::hear(const kernel::TakenStack& stack) {
   if (stacks_.bytes() > kMostStackBytes) {
     ++stacks_refused_;
     return;

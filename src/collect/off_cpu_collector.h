@@ -12,12 +12,9 @@
 #include <vector>
 
 #include "collect/collector.h"
-#include "collect/event_attr.h"
 #include "collect/off_cpu_settings.h"
-#include "collect/record_writer.h"
 #include "collect/sample_writer.h"
-#include "collect/stack_engine.h"
-#include "collect/target.h"
+#include "collect/surroundings.h"
 #include "collect/wait_stacks.h"
 #include "kernel/off_cpu_program.h"
 
@@ -27,13 +24,6 @@ namespace tephra::collect {
 // kind of wait it was (abi/wait_record.h). A sample is one wait, or the sum of those of a thread at one place.
 class OffCpuCollector : public Collector, private kernel::OffCpuProgram::Listener {
  public:
-  struct Surroundings {
-    const Target& target;
-    pid_t program = 0;              // that was forked for us, and is watched from its exec on
-    StackEngine* stacks = nullptr;  // where stacks are walked in the kernel
-    const SampleSettings& sampling;
-    std::vector<FileEvent> events;  // those of the recording
-  };
   static base::Result<std::unique_ptr<OffCpuCollector>> open(const OffCpuSettings& settings,
                                                              const Surroundings& surroundings);
 
@@ -75,7 +65,7 @@ class OffCpuCollector : public Collector, private kernel::OffCpuProgram::Listene
 
   OffCpuCollector(const OffCpuSettings& settings, const Surroundings& surroundings);
 
-  void hear(const kernel::OffCpuProgram::Stack& stack) override;
+  void hear(const kernel::TakenStack& stack) override;
   void hear(const tephra_wait_told& wait) override;
   void hear(const tephra_waker_told& waker) override;
   void hear(const tephra_wait_key& key, const tephra_wait_sum& sum) override;

@@ -26,7 +26,7 @@ base::Status off_cpu_engine(const Target& target) {
                              "Leave out -C, or use -t cpu.");
   }
   kernel::OffCpuProgram::Settings trial;
-  trial.stacks = kernel::OffCpuProgram::Stacks::kNone;
+  trial.stacks = kernel::UserStacks::kNone;
   auto program = kernel::OffCpuProgram::load(trial);
   if (!program) return std::move(program).error();
   return {};

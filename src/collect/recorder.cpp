@@ -170,7 +170,7 @@ base::Status Recorder::prepare() {
 
 base::Status Recorder::open_collectors() {
   if (!options_.off_cpu) return {};
-  const OffCpuCollector::Surroundings surroundings{options_.target, program_pid(), recorded_.stacks(),
+  const Surroundings surroundings{options_.target, program_pid(), recorded_.stacks(),
                                                    recorded_.sampling(), events().file_events()};
   TEPHRA_TRY(auto waits, OffCpuCollector::open(*options_.off_cpu, surroundings));
   collectors_.push_back(std::move(waits));

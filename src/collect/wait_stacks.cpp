@@ -143,7 +143,7 @@ size_t WaitStacks::interrupt_words(const Stack& stack) const {
   return words;
 }
 
-void WaitStacks::add(const kernel::OffCpuProgram::Stack& told) {
+void WaitStacks::add(const kernel::TakenStack& told) {
   Stack stack;
   stack.walk_end = told.head.misc;
   for (size_t at = 0; at + 8 <= told.chain.size(); at += 8) {

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "collect/sample_writer.h"
-#include "kernel/off_cpu_program.h"
+#include "kernel/watching.h"
 
 namespace tephra::collect {
 
@@ -31,7 +31,7 @@ class WaitStacks {
   // `copies`: samples can hold them; else they are followed here, by frame pointers.
   explicit WaitStacks(bool copies);
 
-  void add(const kernel::OffCpuProgram::Stack& stack);
+  void add(const kernel::TakenStack& stack);
   // Null: it has not come.
   const Stack* find(uint64_t hash) const;
   // Copies are all told apart; of those with the same content, the first.

@@ -4,42 +4,18 @@
 
 #include <chrono>
 #include <cstdint>
-#include <limits>
 #include <memory>
-#include <optional>
-#include <string>
-#include <vector>
 
 #include "abi/off_cpu.h"
-#include "abi/stack_walk.h"
-#include "base/bytes.h"
 #include "base/result.h"
-#include "kernel/stack_program.h"
+#include "kernel/watching.h"
 
 namespace tephra::kernel {
 
 // Times in the scheduler how long threads are away from a CPU, with their stacks: bpf/off_cpu.bpf.c. Needs Linux 5.17.
 class OffCpuProgram {
  public:
-  enum class Stacks { kNone, kFramePointers, kWalked };
-
-  // Whose waits are told: all that is listed, or one of the others.
-  struct Whom {
-    std::vector<pid_t> processes;
-    std::vector<pid_t> threads;
-    bool inherit = true;  // what these start, too
-    bool everything = false;
-    std::vector<std::string> cgroup_folders;
-    std::optional<uid_t> user;
-  };
-
-  struct Settings {
-    Whom whom;
-    Stacks stacks = Stacks::kFramePointers;
-    std::optional<StackProgram::Maps> walk_maps;  // with kWalked
-    bool kernel_stacks = true;
-    uint32_t max_frames = 512;  // of walks; frame pointers are followed no further than the kernel's limit
-    uint32_t max_kernel_frames = 127;
+  struct Settings : WatchSettings {
     uint32_t states = (1u << TEPHRA_WAIT_STATES) - 1;  // bits by enum tephra_wait_state: those that are told
     std::chrono::nanoseconds shortest{0};
     std::chrono::nanoseconds longest = std::chrono::nanoseconds::max();
@@ -50,27 +26,15 @@ class OffCpuProgram {
     double budget = 0;  // what stacks may cost, as a share of each CPU; 0: what they cost
     uint32_t max_sums = 1 << 14;
     uint32_t max_unkept = 1 << 14;
-    uint64_t ring_bytes = 4 << 20;  // a power of two
   };
 
-  // A stack that waits and wakers refer to by its hash.
-  struct Stack {
-    const tephra_wait_stack& head;
-    base::Bytes chain;      // words: addresses as perf writes them
-    base::Bytes registers;  // as the kernel has them; empty without a copy
-    base::Bytes copy;       // of the user stack, from the stack pointer on
-  };
-
-  // Whom the program tells what. Stacks come before the sums that refer to them, as far as there was room for them.
-  class Listener {
+  // Whom the program tells what.
+  class Listener : public StackListener {
    public:
-    virtual ~Listener() = default;
-    virtual void hear(const Stack& stack) = 0;
+    using StackListener::hear;
     virtual void hear(const tephra_wait_told& wait) = 0;
     virtual void hear(const tephra_waker_told& waker) = 0;
     virtual void hear(const tephra_wait_key& key, const tephra_wait_sum& sum) = 0;
-    // A process whose stacks cannot be walked yet.
-    virtual void hear(const tephra_walk_wanted& wanted) = 0;
   };
 
   // Loads and attaches it; nothing is counted yet. The error says why it cannot be had.

@@ -44,7 +44,7 @@ class Account : public OffCpuProgram::Listener {
     return ns;
   }
 
-  void hear(const OffCpuProgram::Stack& stack) override { stacks.insert(stack.head.hash); }
+  void hear(const TakenStack& stack) override { stacks.insert(stack.head.hash); }
   void hear(const tephra_wait_told& wait) override {
     single.ns += wait.ns;
     single.count += wait.count;
