@@ -85,17 +85,36 @@ static __always_inline bool send(void* record, __u32 size) {
   return bpf_ringbuf_output(&records, record, size,
                             reader_must_wake(size) ? BPF_RB_FORCE_WAKEUP : BPF_RB_NO_WAKEUP) == 0;
 }
+/* Words are hashed eight at a time, in two lanes, since a call each would cost more than the words themselves. */
+#define HASH_WORDS 8
+_Static_assert(TEPHRA_WALK_SPARE_WORDS >= HASH_WORDS, "chains end before the last words, so that all are hashed");
+
 struct hash_loop {
   struct tephra_walk* walk;
-  __u64 hash;
+  __u64 even;
+  __u64 odd;
   __u32 end;
 };
 
-static long hash_word(__u32 index, struct hash_loop* loop) {
-  __u32 at = index + CHAIN_AT;
-  if (at >= loop->end || at >= TEPHRA_WALK_WORDS) return 1;
-  loop->hash = (loop->hash ^ loop->walk->words[at]) * 0x9e3779b97f4a7c15ULL;
-  loop->hash ^= loop->hash >> 29;
+#define HASH_INTO(lane, word) (lane = ((lane) ^ (word)) * 0x9e3779b97f4a7c15ULL, lane ^= (lane) >> 29)
+
+static long hash_words(__u32 index, struct hash_loop* loop) {
+  __u32 at = index * HASH_WORDS + CHAIN_AT;
+  __u64* words;
+  __u64 even = loop->even;
+  __u64 odd = loop->odd;
+  if (at >= loop->end || at > TEPHRA_WALK_WORDS - HASH_WORDS) return 1;
+  words = &loop->walk->words[at];
+  HASH_INTO(even, words[0]);
+  HASH_INTO(odd, words[1]);
+  HASH_INTO(even, words[2]);
+  HASH_INTO(odd, words[3]);
+  HASH_INTO(even, words[4]);
+  HASH_INTO(odd, words[5]);
+  HASH_INTO(even, words[6]);
+  HASH_INTO(odd, words[7]);
+  loop->even = even;
+  loop->odd = odd;
   return 0;
 }
 
@@ -103,10 +122,18 @@ static long hash_word(__u32 index, struct hash_loop* loop) {
 #define HASH_OF_COPY (1ULL << 63)
 
 static __always_inline __u64 hash_of(struct tephra_walk* walk, __u32 end) {
-  struct hash_loop loop = {.walk = walk, .hash = end + 1, .end = walk->position};
-  bpf_loop(TEPHRA_WALK_WORDS, hash_word, &loop, 0);
-  loop.hash &= ~HASH_OF_COPY;
-  return loop.hash ? loop.hash : 1;
+  struct hash_loop loop = {.walk = walk, .even = end + 1, .odd = walk->position, .end = walk->position};
+  __u32 at = walk->position;
+  __u32 i;
+  /* What is behind the chain is of another stack. */
+#pragma unroll
+  for (i = 0; i < HASH_WORDS - 1; ++i, ++at) {
+    if (at < TEPHRA_WALK_WORDS) walk->words[at] = 0;
+  }
+  bpf_loop(TEPHRA_WALK_WORDS / HASH_WORDS, hash_words, &loop, 0);
+  HASH_INTO(loop.even, loop.odd);
+  loop.even &= ~HASH_OF_COPY;
+  return loop.even ? loop.even : 1;
 }
 
 static __always_inline void put_kernel_stack(void* ctx, struct tephra_walk* walk) {
@@ -190,14 +217,18 @@ static __always_inline void head(struct tephra_walk* walk, __u64 hash, __u32 end
   walk->words[3] = words | (__u64)copy_bytes << 32;
 }
 
-/* Sends a stack that was not sent yet. */
+/* Sends a stack that was not sent yet. `last`: what the task sent before, and in most cases sends again. */
 static __always_inline void send_stack(struct tephra_walk* walk, __u64 hash, __u32 end, __u32 pid, __u32 tid,
-                                       __u32 copy_bytes) {
+                                       __u32 copy_bytes, __u64* last) {
   __u8 one = 1;
   __u32 size;
   __u32 zero = 0;
   struct tephra_stack_totals* total;
-  if (!(hash & HASH_OF_COPY) && bpf_map_lookup_elem(&seen, &hash)) return;
+  if (last && *last == hash) return;
+  if (!(hash & HASH_OF_COPY) && bpf_map_lookup_elem(&seen, &hash)) {
+    if (last) *last = hash;
+    return;
+  }
   total = bpf_map_lookup_elem(&stack_totals, &zero);
   if (!total) return;
   size = walk->position * 8;
@@ -211,12 +242,13 @@ static __always_inline void send_stack(struct tephra_walk* walk, __u64 hash, __u
     total->not_sent++;
   } else if (!(hash & HASH_OF_COPY)) {
     bpf_map_update_elem(&seen, &hash, &one, BPF_ANY);
+    if (last) *last = hash;
   }
 }
 
-/* Of the running task. Returns its hash. */
-static __always_inline __u64 take_stack(void* ctx, struct tephra_walk* walk, struct task_struct* task, __u32 pid,
-                                        __u32 tid) {
+/* Of the running task. Returns its hash. `last`: the hash of its last one that was sent, or null. */
+static __always_inline __u64 take_stack_after(void* ctx, struct tephra_walk* walk, struct task_struct* task, __u32 pid,
+                                              __u32 tid, __u64* last) {
   enum tephra_user_part user;
   __u64 hash = 0;
   __u32 end = TEPHRA_WALK_NOT_TOLD;
@@ -256,8 +288,13 @@ static __always_inline __u64 take_stack(void* ctx, struct tephra_walk* walk, str
     }
   }
   if (!hash) hash = hash_of(walk, end);
-  send_stack(walk, hash, end, pid, tid, copy_bytes);
+  send_stack(walk, hash, end, pid, tid, copy_bytes, last);
   return hash;
+}
+
+static __always_inline __u64 take_stack(void* ctx, struct tephra_walk* walk, struct task_struct* task, __u32 pid,
+                                        __u32 tid) {
+  return take_stack_after(ctx, walk, task, pid, tid, 0);
 }
 
 #endif

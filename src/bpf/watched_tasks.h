@@ -102,13 +102,16 @@ struct group_loop {
 };
 
 static long look_at_group(__u32 index, struct group_loop* loop) {
-  __u64 id = BPF_CORE_READ(loop->group, kn, id);
+  /* Reads through `loop` itself would be looked for in the kernel's types, and in those of its modules, which needs more
+   * rights than all the rest. */
+  struct cgroup___watched* group = loop->group;
+  __u64 id = BPF_CORE_READ(group, kn, id);
   struct cgroup_subsys_state___watched* parent;
   if (bpf_map_lookup_elem(&cgroups, &id)) {
     loop->found = 1;
     return 1;
   }
-  parent = BPF_CORE_READ(loop->group, self.parent);
+  parent = BPF_CORE_READ(group, self.parent);
   if (!parent) return 1;
   loop->group = BPF_CORE_READ(parent, cgroup);
   return !loop->group;

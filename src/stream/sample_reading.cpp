@@ -5,6 +5,7 @@
 #include "stream/fault_reading.h"
 #include "stream/recording.h"
 #include "stream/switch_reading.h"
+#include "stream/syscall_reading.h"
 #include "stream/tcp_reading.h"
 #include "stream/wait_reading.h"
 #include "stream/weight_reading.h"
@@ -48,6 +49,7 @@ base::Status add_readings(Recording& recording, const ReadingOptions& options) {
       Add{add_wait_reading},
       Add{add_switch_reading},
       Add{add_fault_reading},
+      Add{add_syscall_reading},
       Add{add_tcp_reading},
   };
   for (const Add add : kAll) TEPHRA_CHECK_OK(add(recording, options));

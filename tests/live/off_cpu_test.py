@@ -15,9 +15,11 @@ class OffCpuTest(LiveTest):
         super().setUp()
         self.need_root()
 
-    def profile(self, *words, target, status=0):
-        """Runs it; what it printed, the program's own account {name: (ns, count)}, and the recording's path."""
-        result = self.tephra("profile", *words, "-o", "out", *target, status=status)
+    def profile(self, *words, target, status=0, first_ms=None):
+        """Runs it; what it printed, the program's own account {name: (ns, count)}, and the recording's path. Programs wait
+        `first_ms` before they begin, in which the recorder gets to know their code."""
+        environment = dict(os.environ) if first_ms is None else dict(os.environ, FIRST_WAIT_MS=str(first_ms))
+        result = self.tephra("profile", *words, "-o", "out", *target, status=status, env=environment)
         truth = {}
         for line in result.stdout.splitlines():
             parts = line.split()
