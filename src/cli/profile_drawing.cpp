@@ -7,6 +7,7 @@
 
 #include "analysis/call_tree.h"
 #include "analysis/resident_memory.h"
+#include "analysis/tcp_summary.h"
 #include "analysis/top.h"
 #include "analysis/top_waits.h"
 #include "base/file.h"
@@ -15,9 +16,11 @@
 #include "cli/wait_colors.h"
 #include "formats/folded.h"
 #include "model/event_weight.h"
+#include "stream/tcp_reading.h"
 #include "views/flame_svg.h"
 #include "views/report_text.h"
 #include "views/resident_memory_text.h"
+#include "views/tcp_text.h"
 
 namespace tephra::cli {
 namespace {
@@ -35,7 +38,7 @@ base::Status draw_type(const DrawnType& drawn, const InputOptions& wanted) {
   const bool by_value = weighs_by_value(drawn);
   TEPHRA_CHECK_OK(base::write_file(drawn.stem + ".folded", formats::write_folded(profile, {.by_value = by_value})));
   views::FlameSvgOptions picture;
-  picture.title = drawn.type->title;
+  picture.title = drawn.title;
   picture.full_names = wanted.symbols.full_names;
   picture.weight = by_value ? analysis::Weight::kValue : analysis::Weight::kSamples;
   const auto tree = tree_with_wait_colors(profile, {}, picture);
@@ -54,9 +57,38 @@ bool has_samples_of(const model::Profile& profile, const std::string& event) {
          });
 }
 
+// What shows a type: the events that have samples, each with the end of its files' names and a title. What happened
+// over TCP and its bytes are two pictures.
+struct Picture {
+  std::string event;
+  std::string ending;
+  std::string title;
+};
+
+std::vector<Picture> pictures_of(const ShownType& shown, const model::Profile& profile, bool alone) {
+  const Picture usual{shown.event, alone ? "" : fmt::format(".{}", shown.type->name), std::string(shown.type->title)};
+  if (shown.type->table != collect::TypeTable::kTcp) {
+    if (!alone && !has_samples_of(profile, shown.event)) return {};
+    return {usual};
+  }
+  std::vector<Picture> pictures;
+  const std::string bytes(stream::kTcpBytes);
+  if (has_samples_of(profile, shown.event)) pictures.push_back(usual);
+  if (has_samples_of(profile, bytes)) {
+    pictures.push_back({bytes, pictures.empty() ? usual.ending : usual.ending + ".bytes", "TCP bytes"});
+  }
+  return pictures;
+}
+
+std::string table_of(const collect::ProfileType& type, const model::Profile& profile) {
+  if (type.table != collect::TypeTable::kTcp) return "";
+  return views::tcp_text(analysis::tcp_summary(profile), kTopFunctions);
+}
+
 void show_type(const DrawnType& drawn, const InputOptions& wanted, bool alone) {
   const Input& input = drawn.input;
-  if (!alone) fmt::print("{}\n", drawn.type->title);
+  if (!drawn.table.empty()) fmt::print("{}\n", drawn.table);
+  if (!alone) fmt::print("{}\n", drawn.title);
   const model::Totals whole = model::totals(input.profile);
   const bool shorten = !wanted.symbols.full_names;
   if (drawn.type->table == collect::TypeTable::kWaits) {
@@ -84,16 +116,18 @@ base::Result<std::vector<DrawnType>> draw_profile(const std::string& stem, const
   options.build.keep_every_sample = false;
   std::vector<DrawnType> drawn;
   for (const ShownType& shown : types) {
-    if (types.size() > 1 && !has_samples_of(all.profile, shown.event)) continue;
-    DrawnType next{shown.type, types.size() == 1 ? stem : fmt::format("{}.{}", stem, shown.type->name), {}};
-    if (types.size() == 1 && has_one_event(all.profile)) {
-      next.input = std::move(all);
-    } else {
-      options.event = shown.event;
-      TEPHRA_TRY(next.input, load(options));
+    std::string table = table_of(*shown.type, all.profile);
+    for (const Picture& picture : pictures_of(shown, all.profile, types.size() == 1)) {
+      DrawnType next{shown.type, stem + picture.ending, {}, picture.title, std::exchange(table, "")};
+      if (types.size() == 1 && has_one_event(all.profile)) {
+        next.input = std::move(all);
+      } else {
+        options.event = picture.event;
+        TEPHRA_TRY(next.input, load(options));
+      }
+      TEPHRA_CHECK_OK(draw_type(next, wanted));
+      drawn.push_back(std::move(next));
     }
-    TEPHRA_CHECK_OK(draw_type(next, wanted));
-    drawn.push_back(std::move(next));
   }
   return drawn;
 }
@@ -101,7 +135,7 @@ base::Result<std::vector<DrawnType>> draw_profile(const std::string& stem, const
 void show_profile(const std::vector<DrawnType>& drawn, const std::vector<ShownType>& types, const std::string& stem,
                   const InputOptions& wanted) {
   if (!wanted.quiet) {
-    for (const DrawnType& each : drawn) show_type(each, wanted, types.size() == 1);
+    for (const DrawnType& each : drawn) show_type(each, wanted, drawn.size() == 1);
     for (const ShownType& shown : types) {
       const auto is_shown = [&](const DrawnType& each) { return each.type == shown.type; };
       if (std::ranges::none_of(drawn, is_shown)) fmt::print("{}: nothing was recorded\n\n", shown.type->title);

@@ -20,6 +20,8 @@ struct DrawnType {
   const collect::ProfileType* type = nullptr;
   std::string stem;  // of its files
   Input input;
+  std::string title;    // of the picture
+  std::string table{};  // what is told of it before its functions; may be empty
 };
 
 // Draws the recording STEM.perf.data: STEM.html of all of it, and folded stacks and a flame graph of each type. A type
