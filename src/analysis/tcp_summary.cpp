@@ -136,4 +136,19 @@ Profile with_tcp_frames(Profile profile) {
   return profile;
 }
 
+Profile with_user_stacks(Profile profile) {
+  // By stack; parents stand before their children.
+  std::vector<model::StackId> innermost(profile.stacks.size());
+  for (uint32_t i = 1; i < innermost.size(); ++i) {
+    const model::Stack& stack = profile.stacks[model::StackId{i}];
+    const model::CodeKind kind = profile.mappings[profile.frames[stack.frame].mapping].kind;
+    const bool is_user = !model::is_kernel(kind) && kind != model::CodeKind::kImported;
+    innermost[i] = is_user ? model::StackId{i} : innermost[stack.parent.value];
+  }
+  for (model::StackId& stack : profile.samples.stack) {
+    if (innermost[stack.value]) stack = innermost[stack.value];
+  }
+  return profile;
+}
+
 }  // namespace tephra::analysis

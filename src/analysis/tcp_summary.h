@@ -45,4 +45,8 @@ TcpSummary tcp_summary(const model::Profile& profile);
 // "[outside of its calls]" below it where the stack is not of where it happened, but of the last call before.
 model::Profile with_tcp_frames(model::Profile profile);
 
+// The profile with stacks that end in the innermost function of user space, for a table of who does it: the kernel's
+// part is much the same for all. Stacks without one stay as they are.
+model::Profile with_user_stacks(model::Profile profile);
+
 }  // namespace tephra::analysis

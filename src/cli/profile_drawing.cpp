@@ -94,7 +94,10 @@ void show_type(const DrawnType& drawn, const InputOptions& wanted, bool alone) {
   if (drawn.type->table == collect::TypeTable::kWaits) {
     fmt::print("{}\n", views::top_waits_text(analysis::top_waits(input.profile, kTopFunctions), whole, shorten));
   } else {
-    fmt::print("{}\n", views::top_text(analysis::top_functions(input.profile, kTopFunctions), whole, shorten));
+    const bool is_tcp = drawn.type->table == collect::TypeTable::kTcp;
+    const model::Profile shown = is_tcp ? analysis::with_user_stacks(input.profile) : model::Profile();
+    const auto top = analysis::top_functions(is_tcp ? shown : input.profile, kTopFunctions);
+    fmt::print("{}\n", views::top_text(top, whole, shorten));
   }
   if (drawn.type->table == collect::TypeTable::kMemory) {
     fmt::print("{}\n", views::resident_memory_text(analysis::resident_memory(input.profile)));

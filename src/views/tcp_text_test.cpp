@@ -105,5 +105,20 @@ TEST(TcpFrames, SayWhatHappened) {
                                               "[unknown owner];[reset sent]", "[sent]", "[received]", ""}));
 }
 
+TEST(TcpFrames, UserStacksEndInTheInnermostUserFunction) {
+  model::ProfileAssembler assembler;
+  const auto frame = [&](model::CodeKind kind, uint64_t address) {
+    return assembler.frame({.mapping = assembler.mapping({.kind = kind}), .address = address});
+  };
+  const auto user = assembler.stack({}, frame(model::CodeKind::kFile, 1));
+  const auto kernel = assembler.stack(user, frame(model::CodeKind::kKernel, 2));
+  const auto alone = assembler.stack({}, frame(model::CodeKind::kKernel, 3));
+  const auto event = assembler.event({assembler.string("tcp-events"), assembler.string("count")});
+  const auto thread = assembler.thread({1, 1, assembler.string("prog")});
+  for (const auto stack : {kernel, alone, user}) assembler.sample({.stack = stack, .event = event, .thread = thread});
+  const auto profile = analysis::with_user_stacks(std::move(assembler).finish());
+  EXPECT_EQ(profile.samples.stack, (std::vector<model::StackId>{user, alone, user}));
+}
+
 }  // namespace
 }  // namespace tephra::views

@@ -27,8 +27,6 @@
 #include <string>
 #include <vector>
 
-namespace {
-
 struct Wanted {
   std::string what;
   std::string host = "127.0.0.1";
@@ -189,7 +187,7 @@ Address address_of(const Wanted& wanted, int port) {
   ::close(connection);
 }
 
-void take_all(int listener) {
+[[gnu::noinline]] void take_all(int listener) {
   std::vector<char> data(1 << 16);
   const int connection = take_connection(listener);
   size_t done = 0;
@@ -200,7 +198,7 @@ void take_all(int listener) {
   ::close(connection);
 }
 
-void talk_when_told(const Wanted& wanted) {
+[[gnu::noinline]] void talk_when_told(const Wanted& wanted) {
   std::vector<char> data(wanted.bytes, 'x');
   const int connection = open_connection(wanted, wanted.port);
   if (connection < 0) fail("connect");
@@ -215,7 +213,7 @@ void talk_when_told(const Wanted& wanted) {
 }
 
 // A server in a child, the client here.
-void both(const Wanted& wanted) {
+[[gnu::noinline]] void both(const Wanted& wanted) {
   int port = 0;
   const int listener = open_listener(wanted, port);
   const pid_t child = ::fork();
@@ -268,8 +266,6 @@ int listen_aloud(const Wanted& wanted) {
   std::fflush(stdout);
   return listener;
 }
-
-}  // namespace
 
 int main(int count, char** words) {
   const Wanted wanted = wanted_by(count, words);
