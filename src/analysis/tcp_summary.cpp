@@ -67,7 +67,7 @@ uint64_t* count_of(std::string_view what, Counts& counts) {
 
 void add(Shown shown, const Told& told, uint64_t value, uint64_t count, Counts& counts) {
   if (shown == Shown::kConnectTime) {
-    counts.connect_ns += value;
+    (told.what == "connect" ? counts.connect_ns : counts.failed_ns) += value;
   } else if (shown == Shown::kEvents) {
     if (uint64_t* const number = count_of(told.what, counts)) *number += count;
   } else if (told.direction == "sent") {

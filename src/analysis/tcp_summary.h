@@ -22,7 +22,8 @@ struct TcpSummary {
     uint64_t received = 0;  // bytes
     uint64_t send_calls = 0;
     uint64_t receive_calls = 0;
-    uint64_t connect_ns = 0;  // until connections were there or had failed, of all together
+    uint64_t connect_ns = 0;  // until connections were there, of all together
+    uint64_t failed_ns = 0;   // until they had failed
     bool operator==(const Counts&) const = default;
   };
   struct Peer {

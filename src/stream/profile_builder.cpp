@@ -15,6 +15,7 @@
 #include "stream/sample_table.h"
 #include "stream/side_band.h"
 #include "stream/stack_resolver.h"
+#include "stream/tcp_reading.h"
 #include "stream/wait_states.h"
 
 namespace tephra::stream {
@@ -49,9 +50,10 @@ class KeyMaker {
         options_(options),
         chains_(recording, history, so_far, options.unwinder, options.stitch_branches) {
     recorder_ = recorder_to_leave_out(recording, options.filter);
-    // Time is idle; a tracepoint that the idle task hits is an event like any other, and so is what it wakes.
+    // Time is idle; a tracepoint that the idle task hits is an event like any other, and so is what it wakes, and what
+    // happens to connections whose owner is not known.
     for (const RecordedEvent& event : recording.events) {
-      is_time_.push_back(event.layout.type != PERF_TYPE_TRACEPOINT && event.name != kWakersEvent);
+      is_time_.push_back(event.layout.type != PERF_TYPE_TRACEPOINT && event.name != kWakersEvent && event.name != kTcpRecorded);
     }
     wanted_.assign(recording.events.size(), options.filter.events.empty());
     for (size_t i = 0; i < wanted_.size(); ++i) {

@@ -22,8 +22,6 @@
 namespace tephra::stream {
 namespace {
 
-constexpr std::string_view kRecorded = "tcp";
-
 // What a sample carries; nothing where it is not that. Fields that an older recorder did not write are 0.
 std::optional<tephra_activity_record> tcp_record(base::Bytes raw) {
   constexpr size_t kLeastSize = offsetof(tephra_activity_record, bytes);
@@ -182,7 +180,7 @@ class TcpReading : public SampleReading {
 }  // namespace
 
 base::Status add_tcp_reading(Recording& recording, const ReadingOptions& options) {
-  const auto found = std::ranges::find(recording.events, kRecorded, &RecordedEvent::name);
+  const auto found = std::ranges::find(recording.events, kTcpRecorded, &RecordedEvent::name);
   if (found == recording.events.end() || !recording.recorder) return {};
   if (!(found->layout.sample_type & PERF_SAMPLE_RAW)) return {};
   TcpReading::Events events{.recorded = static_cast<uint32_t>(found - recording.events.begin())};
@@ -198,7 +196,7 @@ base::Status add_tcp_reading(Recording& recording, const ReadingOptions& options
     if (reading->reads(sample.origin.event)) unread += !reading->note(sample);
   });
   if (unread > 0) {
-    model::add_reading_note(kRecorded,
+    model::add_reading_note(kTcpRecorded,
                             fmt::format("{} without what the recorder tells of TCP", base::counted(unread, "sample")),
                             recording.facts);
   }

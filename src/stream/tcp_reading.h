@@ -7,7 +7,8 @@
 
 namespace tephra::stream {
 
-// What samples of the event `tcp` are shown as.
+inline constexpr std::string_view kTcpRecorded = "tcp";
+// What samples of that event are shown as.
 inline constexpr std::string_view kTcpEvents = "tcp-events";             // counts, by the label "what"
 inline constexpr std::string_view kTcpBytes = "tcp-bytes";               // by the label "direction"
 inline constexpr std::string_view kTcpConnectTime = "tcp-connect-time";  // until a connection was there, or failed

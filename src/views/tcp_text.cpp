@@ -24,10 +24,13 @@ std::string line(std::string_view name, const std::string& amount, std::string_v
 // What there was none of is told, too, but for what most programs have none of.
 std::string kinds(const Counts& all) {
   const auto number = [](uint64_t count) { return base::with_separators(count); };
-  const uint64_t ended = all.connects + all.failed_connects;
-  const std::string time = ended == 0 ? "" : base::duration_text(all.connect_ns / ended) + " each, on average";
-  std::string text = line("connects", number(all.connects), time);
-  if (all.failed_connects != 0) text += line("failed connects", number(all.failed_connects));
+  const auto each = [](uint64_t ns, uint64_t count) {
+    return count == 0 ? "" : base::duration_text(ns / count) + " each, on average";
+  };
+  std::string text = line("connects", number(all.connects), each(all.connect_ns, all.connects));
+  if (all.failed_connects != 0) {
+    text += line("failed connects", number(all.failed_connects), each(all.failed_ns, all.failed_connects));
+  }
   text += line("accepts", number(all.accepts));
   text += line("retransmits", number(all.retransmits), all.retransmits != 0 ? "segments" : "");
   if (all.resets_sent != 0) text += line("resets sent", number(all.resets_sent));

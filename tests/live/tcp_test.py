@@ -84,7 +84,7 @@ class KnownCounts(TcpTest):
         self.assertEqual(self.events("failed connect"), 17)
         self.assertEqual(self.events("failed connect", "be_refused"), 17)
         self.assertEqual(self.events("connect"), 0)
-        self.assertRegex(output, r"failed connects +17\n")
+        self.assertRegex(output, r"failed connects +17  \S+ \S+ each, on average\n")
 
     def test_resets(self):
         self.profile("reset", "11")
@@ -175,6 +175,16 @@ class Processes(TcpTest):
         self.assertEqual(self.bytes("received", "take_answer"), 2 * 20 * 500)
         self.assertEqual(self.events("connect"), 0)
         self.assertEqual(self.sum_of("tcp-events", "state:ESTABLISHED -> FIN_WAIT1"), 1)
+
+
+class Everything(TcpTest):
+    def test_what_has_no_owner_is_told(self):
+        """Where nobody listens there is no socket that the answer, a reset, could be of."""
+        output = self.tephra("profile", "-t", "tcp", "-a", "-o", "out", "--", KNOWN, "--wait", "500", "refused", "9").stdout
+        resets = self.sum_of("tcp-events", "context:unknown owner", focus=r"\[reset sent\]")
+        self.assertGreaterEqual(resets, 9)
+        self.assertRegex(output, r"  resets sent +%d\n" % resets)
+        self.assertRegex(output, r"\n\d+ of these are of connections whose owner is not known\n")
 
 
 class Losses(TcpTest):
