@@ -3,6 +3,7 @@
 #include <array>
 
 #include "stream/fault_reading.h"
+#include "stream/io_reading.h"
 #include "stream/recording.h"
 #include "stream/switch_reading.h"
 #include "stream/wait_reading.h"
@@ -47,6 +48,7 @@ base::Status add_readings(Recording& recording, const ReadingOptions& options) {
       Add{add_wait_reading},
       Add{add_switch_reading},
       Add{add_fault_reading},
+      Add{add_io_reading},
   };
   for (const Add add : kAll) TEPHRA_CHECK_OK(add(recording, options));
   return {};
