@@ -24,4 +24,31 @@ struct tephra_activity_sum {
   unsigned long long last; /* when the last of them was, CLOCK_MONOTONIC */
 };
 
+/* Kinds are below this. */
+#define TEPHRA_ACTIVITY_KINDS 64
+
+enum tephra_activity_records {
+  TEPHRA_RECORD_ACTIVITY = 0x7e14,
+};
+
+/* Begins as struct perf_event_header does. What goes on when counting ends. */
+struct tephra_activity_told {
+  unsigned int type;
+  unsigned short misc;
+  unsigned short size;
+  struct tephra_activity_key key;
+  struct tephra_activity_sum sum;
+};
+
+/* On each CPU. */
+struct tephra_activity_totals {
+  unsigned long long stacks;   /* taken */
+  unsigned long long no_walk;  /* not taken: in the midst of two others */
+  unsigned long long measured; /* stacks at which the cost of taking them was measured, and that cost */
+  unsigned long long measured_ns;
+  unsigned long long unmatched; /* ends of something whose begin was not seen, or had no room */
+  unsigned long long not_attributed; /* nobody knows whose it was */
+  struct tephra_activity_sum unkept[TEPHRA_ACTIVITY_KINDS];
+};
+
 #endif

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "base/clock.h"
+#include "collect/activity_collector.h"
 #include "collect/control.h"
 #include "collect/copy_adapter.h"
 #include "collect/existing_processes.h"
@@ -169,11 +170,17 @@ base::Status Recorder::prepare() {
 }
 
 base::Status Recorder::open_collectors() {
-  if (!options_.off_cpu) return {};
-  const Surroundings surroundings{options_.target, program_pid(), recorded_.stacks(),
-                                                   recorded_.sampling(), events().file_events()};
-  TEPHRA_TRY(auto waits, OffCpuCollector::open(*options_.off_cpu, surroundings));
-  collectors_.push_back(std::move(waits));
+  if (!options_.off_cpu && options_.activities.empty()) return {};
+  const Surroundings surroundings{options_.target, program_pid(), recorded_.stacks(), recorded_.sampling(),
+                                  events().file_events()};
+  if (options_.off_cpu) {
+    TEPHRA_TRY(auto waits, OffCpuCollector::open(*options_.off_cpu, surroundings));
+    collectors_.push_back(std::move(waits));
+  }
+  for (const kernel::Activity activity : options_.activities) {
+    TEPHRA_TRY(auto sums, ActivityCollector::open(activity, surroundings));
+    collectors_.push_back(std::move(sums));
+  }
   return {};
 }
 

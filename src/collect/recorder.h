@@ -13,6 +13,7 @@
 #include "collect/record_summary.h"
 #include "collect/recording_output.h"
 #include "collect/target.h"
+#include "kernel/activity_program.h"
 #include "kernel/event_names.h"
 
 namespace tephra::collect {
@@ -29,9 +30,10 @@ struct RecordOptions {
   std::optional<double> delay_s;     // events are off so long; negative: until a control command
   std::optional<FlightSettings> flight;
   std::optional<OffCpuSettings>
-      off_cpu;            // waits of threads are collected, as samples of events that are among `events`
-  std::string control;    // "fifo:CTL[,ACK]" or "fd:CTL[,ACK]"; empty: none
-  bool java_maps = true;  // let Java processes write the names of compiled methods
+      off_cpu;  // waits of threads are collected, as samples of events that are among `events`
+  std::vector<kernel::Activity> activities;         // summed up in the kernel, likewise (activity_settings.h)
+  std::string control;                              // "fifo:CTL[,ACK]" or "fd:CTL[,ACK]"; empty: none
+  bool java_maps = true;                            // let Java processes write the names of compiled methods
   std::vector<std::string> command_line;            // stored in the file
   bool embed_names = true;                          // look up the names of what was sampled, and store them too
   std::function<void(const std::string&)> on_note;  // told of choices and fallbacks, one line each; may be empty

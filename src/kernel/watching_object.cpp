@@ -150,8 +150,8 @@ base::Status WatchingObject::wait_for_programs() const {
 }
 
 int WatchingObject::take_batch(int map, bool first, Place& place, void* keys, void* sums, uint32_t& count) {
-  const int error = bpf_map_lookup_and_delete_batch(map, first ? nullptr : place.data(), place.data(), keys, sums,
-                                                    &count, nullptr);
+  const int error =
+      bpf_map_lookup_and_delete_batch(map, first ? nullptr : place.data(), place.data(), keys, sums, &count, nullptr);
   return error == 0 ? 0 : errno;
 }
 
