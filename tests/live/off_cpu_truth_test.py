@@ -248,6 +248,52 @@ class Peers(OffCpuTest):
             self.assert_near(queued[thread["tid"]], thread["queued_ns"], 0.02)
 
 
+class Targets(OffCpuTest):
+    """Those of a user and of a control group are watched, and nobody else."""
+
+    def check(self, *words):
+        for kind in ("offcpu", "wall"):
+            with self.subTest(kind=kind):
+                _, _, path = self.profile("-t", kind, "-d", "0.5", target=words)
+                recorded = waits.Waits(path)
+                self.assertEqual({wait.pid for wait in recorded.waits}, {self.child.pid})
+                longest = max(wait.ns for wait in recorded.waits)
+                self.assertEqual(self.ns_in(path, "sleep_in_named_function"), longest)
+                self.assertGreaterEqual(longest, 500_000_000)
+                shutil.rmtree(self.path("out"))
+
+    def start_as(self, *before):
+        self.child = self.start(*before, program("known_waits"), "sleeper", "60000")
+        self.assertEqual(self.child.stdout.readline(), "ready\n")
+
+    def test_a_user(self):
+        self.start_as("setpriv", "--reuid=65531", "--clear-groups")
+        self.start(program("known_waits"), "sleeper", "60000").stdout.readline()
+        self.check("-u", "65531")
+
+    def test_a_control_group(self):
+        root = next((path for path in ("/sys/fs/cgroup/unified", "/sys/fs/cgroup")
+                     if os.path.exists(os.path.join(path, "cgroup.controllers"))), None)
+        name = f"tephra-test-{os.getpid()}"
+        try:
+            os.mkdir(os.path.join(root or "/sys/fs/cgroup", name))
+        except OSError as error:
+            self.skipTest(f"control groups cannot be made here: {error}")
+        folder = os.path.join(root, name)
+        self.addCleanup(os.rmdir, folder)
+        self.start_as()
+        self.addCleanup(self.child.wait)
+        self.addCleanup(self.child.kill)
+        with open(os.path.join(folder, "cgroup.procs"), "w") as file:
+            file.write(str(self.child.pid))
+        self.check("-G", name)
+
+    def test_not_cpus(self):
+        for kind in ("offcpu", "wall"):
+            result = self.tephra("profile", "-t", kind, "-C", "0", "-d", "0.1", status=2)
+            self.assertIn("waits cannot be limited to CPUs", result.stderr)
+
+
 class Refusals(LiveTest):
     """One line each, of what is missing and what to do."""
 
