@@ -12,6 +12,7 @@
 #include "base/file.h"
 #include "cli/report_page.h"
 #include "cli/source_options.h"
+#include "cli/type_pictures.h"
 #include "cli/wait_colors.h"
 #include "formats/folded.h"
 #include "model/event_weight.h"
@@ -35,7 +36,7 @@ base::Status draw_type(const DrawnType& drawn, const InputOptions& wanted) {
   const bool by_value = weighs_by_value(drawn);
   TEPHRA_CHECK_OK(base::write_file(drawn.stem + ".folded", formats::write_folded(profile, {.by_value = by_value})));
   views::FlameSvgOptions picture;
-  picture.title = drawn.type->title;
+  picture.title = drawn.title;
   picture.full_names = wanted.symbols.full_names;
   picture.weight = by_value ? analysis::Weight::kValue : analysis::Weight::kSamples;
   const auto tree = tree_with_wait_colors(profile, {}, picture);
@@ -48,18 +49,15 @@ bool has_one_event(const model::Profile& profile) {
   return std::all_of(events.begin(), events.end(), [&](model::EventId event) { return event == events[0]; });
 }
 
-bool has_samples_of(const model::Profile& profile, const std::string& event) {
-  return event.empty() || std::ranges::any_of(profile.samples.event, [&](model::EventId id) {
-           return profile.text(profile.events[id].name) == event;
-         });
-}
-
 void show_type(const DrawnType& drawn, const InputOptions& wanted, bool alone) {
+  if (drawn.more) return;
   const Input& input = drawn.input;
   if (!alone) fmt::print("{}\n", drawn.type->title);
   const model::Totals whole = model::totals(input.profile);
   const bool shorten = !wanted.symbols.full_names;
-  if (drawn.type->table == collect::TypeTable::kWaits) {
+  if (!drawn.table.empty()) {
+    fmt::print("{}\n", drawn.table);
+  } else if (drawn.type->table == collect::TypeTable::kWaits) {
     fmt::print("{}\n", views::top_waits_text(analysis::top_waits(input.profile, kTopFunctions), whole, shorten));
   } else {
     fmt::print("{}\n", views::top_text(analysis::top_functions(input.profile, kTopFunctions), whole, shorten));
@@ -84,16 +82,20 @@ base::Result<std::vector<DrawnType>> draw_profile(const std::string& stem, const
   options.build.keep_every_sample = false;
   std::vector<DrawnType> drawn;
   for (const ShownType& shown : types) {
-    if (types.size() > 1 && !has_samples_of(all.profile, shown.event)) continue;
-    DrawnType next{shown.type, types.size() == 1 ? stem : fmt::format("{}.{}", stem, shown.type->name), {}};
-    if (types.size() == 1 && has_one_event(all.profile)) {
-      next.input = std::move(all);
-    } else {
-      options.event = shown.event;
-      TEPHRA_TRY(next.input, load(options));
+    std::string table = table_of(*shown.type, all.profile, kTopFunctions, !wanted.symbols.full_names);
+    bool more = false;
+    for (const TypePicture& picture : pictures_of(shown, all.profile, types.size() == 1)) {
+      DrawnType next{shown.type, stem + picture.ending, {}, picture.title, std::exchange(table, ""), more};
+      more = true;
+      if (types.size() == 1 && has_one_event(all.profile)) {
+        next.input = std::move(all);
+      } else {
+        options.event = picture.event;
+        TEPHRA_TRY(next.input, load(options));
+      }
+      TEPHRA_CHECK_OK(draw_type(next, wanted));
+      drawn.push_back(std::move(next));
     }
-    TEPHRA_CHECK_OK(draw_type(next, wanted));
-    drawn.push_back(std::move(next));
   }
   return drawn;
 }

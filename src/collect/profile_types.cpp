@@ -12,10 +12,11 @@ extern const ProfileType kTypeContextSwitches;
 extern const ProfileType kTypeCacheMisses;
 extern const ProfileType kTypeSyscalls;
 extern const ProfileType kTypeMemory;
+extern const ProfileType kTypeIo;
 
 std::span<const ProfileType* const> profile_types() {
-  static const std::array kTypes{&kTypeCpu,         &kTypeOffCpu,  &kTypeWall, &kTypeMemory, &kTypeContextSwitches,
-                                 &kTypeCacheMisses, &kTypeSyscalls};
+  static const std::array kTypes{&kTypeCpu, &kTypeOffCpu,          &kTypeWall,        &kTypeMemory,
+                                 &kTypeIo,  &kTypeContextSwitches, &kTypeCacheMisses, &kTypeSyscalls};
   return kTypes;
 }
 
