@@ -53,13 +53,12 @@ void show_type(const DrawnType& drawn, const InputOptions& wanted, bool alone) {
   if (drawn.more) return;
   const Input& input = drawn.input;
   if (!alone) fmt::print("{}\n", drawn.type->title);
+  if (!drawn.table.empty()) fmt::print("{}\n", drawn.table);
   const model::Totals whole = model::totals(input.profile);
   const bool shorten = !wanted.symbols.full_names;
-  if (!drawn.table.empty()) {
-    fmt::print("{}\n", drawn.table);
-  } else if (drawn.type->table == collect::TypeTable::kWaits) {
+  if (drawn.type->table == collect::TypeTable::kWaits) {
     fmt::print("{}\n", views::top_waits_text(analysis::top_waits(input.profile, kTopFunctions), whole, shorten));
-  } else {
+  } else if (drawn.table.empty() || drawn.type->table == collect::TypeTable::kTcp) {
     fmt::print("{}\n", views::top_text(analysis::top_functions(input.profile, kTopFunctions), whole, shorten));
   }
   if (drawn.type->table == collect::TypeTable::kMemory) {

@@ -6,10 +6,13 @@
 
 #include "analysis/call_summary.h"
 #include "analysis/io_summary.h"
+#include "analysis/tcp_summary.h"
 #include "stream/io_events.h"
 #include "stream/syscall_reading.h"
+#include "stream/tcp_reading.h"
 #include "views/calls_text.h"
 #include "views/io_text.h"
+#include "views/tcp_text.h"
 
 namespace tephra::cli {
 namespace {
@@ -35,6 +38,8 @@ std::vector<TypePicture> wanted_pictures(const ShownType& shown, const model::Pr
     case TypeTable::kCalls:
       return {{shown.event, ending, title},
               {std::string(stream::kSyscallTimes), ending + ".time", "System calls, by time"}};
+    case TypeTable::kTcp:
+      return {{shown.event, ending, title}, {std::string(stream::kTcpBytes), ending + ".bytes", "TCP bytes"}};
     default:
       return {{shown.event, ending, title}};
   }
@@ -57,6 +62,8 @@ std::string table_of(const collect::ProfileType& type, const model::Profile& all
       const auto summary = analysis::call_summary(all, limit);
       return summary.rows.empty() ? "" : views::calls_text(summary, shorten);
     }
+    case TypeTable::kTcp:
+      return views::tcp_text(analysis::tcp_summary(all), limit);
     default:
       return "";
   }
