@@ -24,6 +24,13 @@ struct tephra_activity_sum {
   unsigned long long last; /* when the last of them was, CLOCK_MONOTONIC */
 };
 
+/* Something that has begun and not ended, by an address of the kernel (the map `requests`). */
+struct tephra_activity_begun {
+  struct tephra_activity_key key;
+  unsigned long long since; /* 0: it is only asked for */
+  unsigned long long bytes;
+};
+
 /* Kinds are below this. */
 #define TEPHRA_ACTIVITY_KINDS 64
 
@@ -47,6 +54,7 @@ struct tephra_activity_totals {
   unsigned long long measured; /* stacks at which the cost of taking them was measured, and that cost */
   unsigned long long measured_ns;
   unsigned long long unmatched; /* ends of something whose begin was not seen, or had no room */
+  unsigned long long untimed;   /* counted, and no room to remember when it began */
   unsigned long long not_attributed; /* nobody knows whose it was */
   struct tephra_activity_sum unkept[TEPHRA_ACTIVITY_KINDS];
 };

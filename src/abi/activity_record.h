@@ -9,14 +9,16 @@
 enum tephra_activity_kind {
   TEPHRA_SYSCALL = 1, /* `detail` is its number */
 
-  /* Requests to a device: `detail` is its number (major << 20 | minor). `ns` is from issue to completion. */
+  /* Requests to a device: `detail` is the disk's number (major << 20 | minor), `extra` its name, with a NUL at its end.
+   * `ns` is from issue to completion; that of flushes, which the kernel puts together, from when they were asked for. */
   TEPHRA_BLOCK_READ = 16,
   TEPHRA_BLOCK_WRITE = 17,
   TEPHRA_BLOCK_FLUSH = 18,
   TEPHRA_BLOCK_DISCARD = 19,
   TEPHRA_BLOCK_OTHER = 20,
 
-  /* System calls on files: `detail` is the device that the file is on, `ns` the time in the call. */
+  /* System calls on files: `detail` is the device that the file is on (0: none), `extra` what its file system calls
+   * that, `ns` the time in the call. */
   TEPHRA_FILE_READ = 32,
   TEPHRA_FILE_WRITE = 33,
   TEPHRA_FILE_SYNC = 34,

@@ -123,13 +123,15 @@ static long hash_words(__u32 index, struct hash_loop* loop) {
 
 static __always_inline __u64 hash_of(struct tephra_walk* walk, __u32 end) {
   struct hash_loop loop = {.walk = walk, .even = end + 1, .odd = walk->position, .end = walk->position};
-  __u32 at = walk->position;
-  __u32 i;
   /* What is behind the chain is of another stack. */
-#pragma unroll
-  for (i = 0; i < HASH_WORDS - 1; ++i, ++at) {
-    if (at < TEPHRA_WALK_WORDS) walk->words[at] = 0;
-  }
+  tephra_put(walk, 0);
+  tephra_put(walk, 0);
+  tephra_put(walk, 0);
+  tephra_put(walk, 0);
+  tephra_put(walk, 0);
+  tephra_put(walk, 0);
+  tephra_put(walk, 0);
+  walk->position = loop.end;
   bpf_loop(TEPHRA_WALK_WORDS / HASH_WORDS, hash_words, &loop, 0);
   HASH_INTO(loop.even, loop.odd);
   loop.even &= ~HASH_OF_COPY;
@@ -146,7 +148,28 @@ static __always_inline void put_kernel_stack(void* ctx, struct tephra_walk* walk
   walk->position = CHAIN_AT + 1 + ((__u32)bytes / 8);
 }
 
-static __always_inline void put_user_stack(void* ctx, struct tephra_walk* walk) {
+/* As perf follows frame pointers, which the kernel's helper would do, at three times the cost: a frame's first two words
+ * are those of its caller's frame and where that goes on. Stacks grow downwards, so callers are higher. */
+struct frame_link {
+  __u64 fp;
+  __u64 pc;
+};
+
+struct frame_loop {
+  struct tephra_walk* walk;
+};
+
+static long follow_frame_pointer(__u32 index, struct frame_loop* loop) {
+  struct tephra_walk* walk = loop->walk;
+  struct frame_link link;
+  __u64 fp = walk->frame.fp;
+  if (!fp || bpf_probe_read_user(&link, sizeof link, (void*)fp) || !link.pc) return 1;
+  tephra_put(walk, link.pc);
+  walk->frame.fp = link.fp;
+  return link.fp <= fp;
+}
+
+static __always_inline void put_user_stack_of_32_bit(void* ctx, struct tephra_walk* walk) {
   __u32 at = walk->position;
   long bytes;
   asm volatile("" : "+r"(at));
@@ -155,6 +178,16 @@ static __always_inline void put_user_stack(void* ctx, struct tephra_walk* walk) 
   if (bytes < 8) return;
   walk->words[at] = TEPHRA_CHAIN_USER;
   walk->position = at + 1 + ((__u32)bytes / 8);
+}
+
+static __always_inline void put_user_stack(void* ctx, struct tephra_walk* walk, struct task_struct* task) {
+  enum tephra_user_part user = tephra_walk_begin(walk, task);
+  struct frame_loop loop = {.walk = walk};
+  if (user == TEPHRA_USER_FOREIGN) put_user_stack_of_32_bit(ctx, walk);
+  if (user != TEPHRA_USER_HERE) return;
+  tephra_put(walk, TEPHRA_CHAIN_USER);
+  tephra_put(walk, walk->frame.pc);
+  bpf_loop(watching.max_user_bytes / 8 - 1, follow_frame_pointer, &loop, 0);
 }
 
 /* Whether what is missing of a process may come soon: then its stacks are copied. Asks for it. */
@@ -192,7 +225,7 @@ static __always_inline __u64 number_of_copy(void) {
 
 /* Behind the kernel's part of the chain: the registers and as much of the stack as can be read. Returns its bytes. */
 static __always_inline __u32 put_copy(struct tephra_walk* walk) {
-  __u32 at = walk->position;
+  __u64 at = walk->position; /* Linux 6.1 loses the bounds of narrower numbers */
   __u64 sp = walk->frame.sp;
   __u32 bytes = COPY_BYTES;
   asm volatile("" : "+r"(at));
@@ -256,7 +289,7 @@ static __always_inline __u64 take_stack_after(void* ctx, struct tephra_walk* wal
   bool known;
   put_kernel_stack(ctx, walk);
   if (watching.stacks == TEPHRA_STACKS_FRAME_POINTERS) {
-    if (tephra_has_user_part(task)) put_user_stack(ctx, walk);
+    put_user_stack(ctx, walk, task);
   } else if (watching.stacks == TEPHRA_STACKS_WALKED) {
     user = tephra_walk_begin(walk, task);
     if (user == TEPHRA_USER_FOREIGN) end = TEPHRA_WALK_32BIT;

@@ -13,14 +13,13 @@
 #include "base/file.h"
 #include "cli/report_page.h"
 #include "cli/source_options.h"
+#include "cli/type_pictures.h"
 #include "cli/wait_colors.h"
 #include "formats/folded.h"
 #include "model/event_weight.h"
-#include "stream/tcp_reading.h"
 #include "views/flame_svg.h"
 #include "views/report_text.h"
 #include "views/resident_memory_text.h"
-#include "views/tcp_text.h"
 
 namespace tephra::cli {
 namespace {
@@ -51,49 +50,16 @@ bool has_one_event(const model::Profile& profile) {
   return std::all_of(events.begin(), events.end(), [&](model::EventId event) { return event == events[0]; });
 }
 
-bool has_samples_of(const model::Profile& profile, const std::string& event) {
-  return event.empty() || std::ranges::any_of(profile.samples.event, [&](model::EventId id) {
-           return profile.text(profile.events[id].name) == event;
-         });
-}
-
-// What shows a type: the events that have samples, each with the end of its files' names and a title. What happened
-// over TCP and its bytes are two pictures.
-struct Picture {
-  std::string event;
-  std::string ending;
-  std::string title;
-};
-
-std::vector<Picture> pictures_of(const ShownType& shown, const model::Profile& profile, bool alone) {
-  const Picture usual{shown.event, alone ? "" : fmt::format(".{}", shown.type->name), std::string(shown.type->title)};
-  if (shown.type->table != collect::TypeTable::kTcp) {
-    if (!alone && !has_samples_of(profile, shown.event)) return {};
-    return {usual};
-  }
-  std::vector<Picture> pictures;
-  const std::string bytes(stream::kTcpBytes);
-  if (has_samples_of(profile, shown.event)) pictures.push_back(usual);
-  if (has_samples_of(profile, bytes)) {
-    pictures.push_back({bytes, pictures.empty() ? usual.ending : usual.ending + ".bytes", "TCP bytes"});
-  }
-  return pictures;
-}
-
-std::string table_of(const collect::ProfileType& type, const model::Profile& profile) {
-  if (type.table != collect::TypeTable::kTcp) return "";
-  return views::tcp_text(analysis::tcp_summary(profile), kTopFunctions);
-}
-
 void show_type(const DrawnType& drawn, const InputOptions& wanted, bool alone) {
+  if (drawn.more) return;
   const Input& input = drawn.input;
+  if (!alone) fmt::print("{}\n", drawn.type->title);
   if (!drawn.table.empty()) fmt::print("{}\n", drawn.table);
-  if (!alone) fmt::print("{}\n", drawn.title);
   const model::Totals whole = model::totals(input.profile);
   const bool shorten = !wanted.symbols.full_names;
   if (drawn.type->table == collect::TypeTable::kWaits) {
     fmt::print("{}\n", views::top_waits_text(analysis::top_waits(input.profile, kTopFunctions), whole, shorten));
-  } else {
+  } else if (drawn.table.empty() || drawn.type->table == collect::TypeTable::kTcp) {
     const bool is_tcp = drawn.type->table == collect::TypeTable::kTcp;
     const model::Profile shown = is_tcp ? analysis::with_user_stacks(input.profile) : model::Profile();
     const auto top = analysis::top_functions(is_tcp ? shown : input.profile, kTopFunctions);
@@ -119,9 +85,11 @@ base::Result<std::vector<DrawnType>> draw_profile(const std::string& stem, const
   options.build.keep_every_sample = false;
   std::vector<DrawnType> drawn;
   for (const ShownType& shown : types) {
-    std::string table = table_of(*shown.type, all.profile);
-    for (const Picture& picture : pictures_of(shown, all.profile, types.size() == 1)) {
-      DrawnType next{shown.type, stem + picture.ending, {}, picture.title, std::exchange(table, "")};
+    std::string table = table_of(*shown.type, all.profile, kTopFunctions, !wanted.symbols.full_names);
+    bool more = false;
+    for (const TypePicture& picture : pictures_of(shown, all.profile, types.size() == 1)) {
+      DrawnType next{shown.type, stem + picture.ending, {}, picture.title, std::exchange(table, ""), more};
+      more = true;
       if (types.size() == 1 && has_one_event(all.profile)) {
         next.input = std::move(all);
       } else {
@@ -138,7 +106,7 @@ base::Result<std::vector<DrawnType>> draw_profile(const std::string& stem, const
 void show_profile(const std::vector<DrawnType>& drawn, const std::vector<ShownType>& types, const std::string& stem,
                   const InputOptions& wanted) {
   if (!wanted.quiet) {
-    for (const DrawnType& each : drawn) show_type(each, wanted, drawn.size() == 1);
+    for (const DrawnType& each : drawn) show_type(each, wanted, types.size() == 1);
     for (const ShownType& shown : types) {
       const auto is_shown = [&](const DrawnType& each) { return each.type == shown.type; };
       if (std::ranges::none_of(drawn, is_shown)) fmt::print("{}: nothing was recorded\n\n", shown.type->title);

@@ -20,8 +20,9 @@ struct DrawnType {
   const collect::ProfileType* type = nullptr;
   std::string stem;  // of its files
   Input input;
-  std::string title;    // of the picture
-  std::string table{};  // what is told of it before its functions; may be empty
+  std::string title{};  // of its picture
+  std::string table{};  // what tells most of it, where that is made of more than `input`
+  bool more = false;    // another picture of the type before
 };
 
 // Draws the recording STEM.perf.data: STEM.html of all of it, and folded stacks and a flame graph of each type. A type

@@ -28,6 +28,8 @@ enum class TypeTable {
   kFunctions,  // those that took most
   kWaits,      // where threads waited, and for what; values are times
   kMemory,     // functions, and what became resident
+  kCalls,      // system calls, by count and by time
+  kIo,         // requests to devices and calls on files, which have a picture each
   kTcp,        // what happened over TCP, with whom, and functions
 };
 

@@ -12,11 +12,12 @@ extern const ProfileType kTypeContextSwitches;
 extern const ProfileType kTypeCacheMisses;
 extern const ProfileType kTypeSyscalls;
 extern const ProfileType kTypeMemory;
+extern const ProfileType kTypeIo;
 extern const ProfileType kTypeTcp;
 
 std::span<const ProfileType* const> profile_types() {
-  static const std::array kTypes{&kTypeCpu,         &kTypeOffCpu,   &kTypeWall, &kTypeMemory, &kTypeContextSwitches,
-                                 &kTypeCacheMisses, &kTypeSyscalls, &kTypeTcp};
+  static const std::array kTypes{&kTypeCpu, &kTypeOffCpu,          &kTypeWall,        &kTypeMemory,  &kTypeIo,
+                                 &kTypeTcp, &kTypeContextSwitches, &kTypeCacheMisses, &kTypeSyscalls};
   return kTypes;
 }
 

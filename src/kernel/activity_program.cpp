@@ -12,9 +12,11 @@
 
 #if TEPHRA_BPF
 #include <bpf/bpf.h>
+#include <bpf/libbpf.h>
 
 #include "kernel/watching_object.h"
 // Know the types of the ones above.
+#include "bpf/io.skel.h"
 #include "bpf/syscalls.skel.h"
 #include "bpf/tcp.skel.h"
 #endif
@@ -52,10 +54,23 @@ Opened open_skeleton(Skeleton* (*open)(), int (*load)(Skeleton*), void (*destroy
   return opened;
 }
 
+// Which tracepoint tells that requests are asked for depends on the kernel.
+Opened open_io() {
+  Opened opened = open_skeleton(io__open, io__load, io__destroy);
+  if (!opened.skeleton) return opened;
+  auto* const skeleton = static_cast<io*>(opened.skeleton.get());
+  const bool starts = libbpf_find_vmlinux_btf_id("block_io_start", BPF_TRACE_RAW_TP) > 0;
+  skeleton->rodata->has_starts = starts;
+  bpf_program__set_autoload(starts ? skeleton->progs.request_queued : skeleton->progs.request_started, false);
+  return opened;
+}
+
 Opened open_activity(Activity activity) {
   switch (activity) {
     case Activity::kSyscalls:
       return open_skeleton(syscalls__open, syscalls__load, syscalls__destroy);
+    case Activity::kIo:
+      return open_io();
     case Activity::kTcp:
       return open_skeleton(tcp__open, tcp__load, tcp__destroy);
     default:
@@ -102,8 +117,7 @@ class Loaded : public ActivityProgram {
                }));
     bpf_program* program = nullptr;
     bpf_object__for_each_program(program, opened_.object) {
-      if (is_iteration(program) || is_run_once(program) || !bpf_program__autoload(program)) continue;
-      TEPHRA_CHECK_OK(watching_.attach(program));
+      if (!is_iteration(program) && !is_run_once(program)) TEPHRA_CHECK_OK(watching_.attach(program));
     }
     return watching_.iterate(iteration("watch_existing"), [](base::Bytes) {});
   }
@@ -135,7 +149,10 @@ class Loaded : public ActivityProgram {
     read_ring(listener);
     TEPHRA_CHECK_OK(read_sums("sums_0", 0, listener));
     TEPHRA_CHECK_OK(read_sums("sums_1", 0, listener));
-    if (opened_.state->begun != 0) TEPHRA_CHECK_OK(read_open(listener));
+    if (opened_.state->begun != 0) {
+      TEPHRA_CHECK_OK(read_open(listener));
+      TEPHRA_CHECK_OK(read_requests(listener));
+    }
     TEPHRA_CHECK_OK(read_sums("unkept", TEPHRA_ACTIVITY_NO_STACK, listener));
     tell_unkept(listener);
     return {};
@@ -167,6 +184,19 @@ class Loaded : public ActivityProgram {
       const auto told = base::load<tephra_activity_told>(record.data());
       if (told.type == TEPHRA_RECORD_ACTIVITY) listener.hear(told.key, told.sum);
     });
+  }
+
+  // What was under way by an address of the kernel, where there is such.
+  base::Status read_requests(Listener& listener) const {
+    if (bpf_object__find_map_by_name(opened_.object, "requests") == nullptr) return {};
+    return watching_.take_all<uint64_t, tephra_activity_begun>(
+        watching_.map("requests"), [&](uint64_t, tephra_activity_begun begun) {
+          if (begun.since == 0) return;
+          begun.key.flags |= TEPHRA_ACTIVITY_OPEN;
+          const uint64_t stopped = opened_.state->stopped;
+          const uint64_t ns = stopped > begun.since ? stopped - begun.since : 0;
+          listener.hear(begun.key, {1, begun.bytes, ns, ns, stopped});
+        });
   }
 
   void tell_unkept(Listener& listener) const {
@@ -204,6 +234,7 @@ ActivityProgram::Totals Loaded::totals() const {
     totals.stacks += cpu.stacks;
     totals.no_walk += cpu.no_walk;
     totals.unmatched += cpu.unmatched;
+    totals.untimed += cpu.untimed;
     totals.not_attributed += cpu.not_attributed;
     measured += cpu.measured;
     measured_ns += cpu.measured_ns;

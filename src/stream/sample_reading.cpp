@@ -3,6 +3,7 @@
 #include <array>
 
 #include "stream/fault_reading.h"
+#include "stream/io_reading.h"
 #include "stream/recording.h"
 #include "stream/switch_reading.h"
 #include "stream/syscall_reading.h"
@@ -45,12 +46,8 @@ base::Status add_readings(Recording& recording, const ReadingOptions& options) {
   if (recording.converted) return {};
   using Add = base::Status (*)(Recording&, const ReadingOptions&);
   static constexpr std::array kAll{
-      Add{add_weight_reading},
-      Add{add_wait_reading},
-      Add{add_switch_reading},
-      Add{add_fault_reading},
-      Add{add_syscall_reading},
-      Add{add_tcp_reading},
+      Add{add_weight_reading},  Add{add_wait_reading}, Add{add_switch_reading}, Add{add_fault_reading},
+      Add{add_syscall_reading}, Add{add_io_reading},   Add{add_tcp_reading},
   };
   for (const Add add : kAll) TEPHRA_CHECK_OK(add(recording, options));
   return {};

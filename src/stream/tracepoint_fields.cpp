@@ -57,6 +57,18 @@ std::optional<Field> field_of(std::string_view line) {
   return Field{declaration.substr(space + 1), {*offset, *size, number_behind(line, "signed:").value_or(0) != 0}};
 }
 
+// "	field:char rwbs[8];	offset:28;	size:8;	signed:1;"
+std::optional<Field> letters_of(std::string_view line) {
+  constexpr std::string_view kField = "field:char ";
+  const size_t begin = line.find(kField);
+  if (begin == std::string_view::npos) return {};
+  line.remove_prefix(begin + kField.size());
+  const auto offset = number_behind(line, "offset:");
+  const size_t bracket = line.find('[');
+  if (bracket == std::string_view::npos || bracket > line.find(';') || !offset) return {};
+  return Field{line.substr(0, bracket), {*offset, 1, false}};
+}
+
 }  // namespace
 
 TracepointFields::TracepointFields(base::Bytes tracing_data) {
@@ -69,16 +81,25 @@ TracepointFields::TracepointFields(base::Bytes tracing_data) {
   }
 }
 
-std::optional<TracepointField> TracepointFields::number(uint64_t id, std::string_view name) const {
+template <class Read>
+std::optional<TracepointField> TracepointFields::find(uint64_t id, std::string_view name, Read read) const {
   const auto found = descriptions_.find(id);
   if (found == descriptions_.end()) return {};
   for (std::string_view text = found->second; !text.empty();) {
     const std::string_view line = next_line(text);
     if (line.starts_with("print fmt:")) return {};
-    const auto field = field_of(line);
+    const auto field = read(line);
     if (field && field->name == name) return field->place;
   }
   return {};
+}
+
+std::optional<TracepointField> TracepointFields::number(uint64_t id, std::string_view field) const {
+  return find(id, field, field_of);
+}
+
+std::optional<TracepointField> TracepointFields::first_letter(uint64_t id, std::string_view field) const {
+  return find(id, field, letters_of);
 }
 
 std::vector<std::string> TracepointFields::numbers(uint64_t id) const {

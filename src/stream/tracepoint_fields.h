@@ -21,10 +21,15 @@ class TracepointFields {
 
   // `id` is the tracepoint's (EventLayout::config). Nothing where it has no such field, or one that is no number.
   std::optional<TracepointField> number(uint64_t id, std::string_view field) const;
+  // Where the first letter of a text is that is part of the sample itself ("char rwbs[8]").
+  std::optional<TracepointField> first_letter(uint64_t id, std::string_view field) const;
   // The names of all numbers of an event, but those that every event has ("common_pid").
   std::vector<std::string> numbers(uint64_t id) const;
 
  private:
+  template <class Read>
+  std::optional<TracepointField> find(uint64_t id, std::string_view name, Read read) const;
+
   std::unordered_map<uint64_t, std::string_view> descriptions_;
 };
 
