@@ -40,6 +40,8 @@ enum tephra_activity_kind {
 #define TEPHRA_ACTIVITY_NO_STACK 1 /* the stack could not be kept: what is told is of all such places together */
 #define TEPHRA_ACTIVITY_FAILED 2   /* it came back with an error */
 #define TEPHRA_ACTIVITY_OPEN 4     /* it had not ended when the recording did */
+#define TEPHRA_ACTIVITY_INTERRUPT 8 /* of TCP: it happened outside of the thread's calls; the stack is its last call's */
+#define TEPHRA_ACTIVITY_NO_OWNER 16 /* of TCP: whose socket it is is not known */
 #define TEPHRA_ACTIVITY_OLD_STATE_SHIFT 8
 #define TEPHRA_ACTIVITY_NEW_STATE_SHIFT 16
 

@@ -12,8 +12,9 @@ using model::FrameId;
 using model::Profile;
 using model::StackId;
 
-std::string frame_name(const Profile& profile, const model::Label& label) {
+std::string frame_name(const Profile& profile, const model::Label& label, LabelNaming naming) {
   const std::string_view text = profile.text(label.text);
+  if (naming == LabelNaming::kText && !text.empty()) return fmt::format("[{}]", text);
   const std::string_view key = profile.text(label.key);
   if (!text.empty()) return fmt::format("{}:{}", key, text);
   return fmt::format("{}:{}{}", key, label.number, profile.text(label.unit));
@@ -27,13 +28,13 @@ FrameId make_frame(Profile& profile, const std::string& name) {
 }
 
 // By set of labels: the frame of its label; FrameId{} where it has none.
-std::vector<FrameId> frames_of_sets(Profile& profile, std::string_view key) {
+std::vector<FrameId> frames_of_sets(Profile& profile, std::string_view key, LabelNaming naming) {
   std::vector<FrameId> frames(profile.label_sets.size());
   std::unordered_map<std::string, FrameId> known;
   for (uint32_t i = 0; i < frames.size(); ++i) {
     for (const model::Label& label : profile.label_sets[model::LabelSetId{i}].labels) {
       if (profile.text(label.key) != key) continue;
-      const auto [at, fresh] = known.try_emplace(frame_name(profile, label));
+      const auto [at, fresh] = known.try_emplace(frame_name(profile, label, naming));
       if (fresh) at->second = make_frame(profile, at->first);
       frames[i] = at->second;
       break;
@@ -81,10 +82,10 @@ class LongerStacks {
 
 }  // namespace
 
-bool add_label_frames(Profile& profile, std::string_view key, LabelPlace place) {
+bool add_label_frames(Profile& profile, std::string_view key, LabelPlace place, LabelNaming naming) {
   model::Samples& samples = profile.samples;
   if (samples.labels.empty()) return false;
-  const std::vector<FrameId> frames = frames_of_sets(profile, key);
+  const std::vector<FrameId> frames = frames_of_sets(profile, key, naming);
   LongerStacks stacks(profile, place);
   bool any = false;
   for (size_t i = 0; i < samples.size(); ++i) {

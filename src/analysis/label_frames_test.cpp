@@ -55,6 +55,11 @@ class LabelFrames : public testing::Test {
   ProfileAssembler assembler_;
 };
 
+TEST_F(LabelFrames, MayBeNamedByTheTextAlone) {
+  ASSERT_TRUE(add_label_frames(profile_, "class", LabelPlace::kLeaf, LabelNaming::kText));
+  EXPECT_EQ(stacks(), (std::vector<std::string>{"main;work;[heap]", "main;[file]", "main;work;[file]", "main;work"}));
+}
+
 TEST_F(LabelFrames, LeavesAreInnermost) {
   ASSERT_TRUE(add_label_frames(profile_, "class", LabelPlace::kLeaf));
   const std::vector<std::string> expected{"main;work;class:heap", "main;class:file", "main;work;class:file",

@@ -21,7 +21,15 @@ bool waits_for_others(std::string_view path) {
 // How well a frame tells where a program waits.
 enum class Merit : uint8_t { kNone, kKernel, kLibrary, kOwn };
 
+// One that was added to say something: "[connect]".
+bool is_no_code(const model::Profile& profile, model::FrameId frame) {
+  const std::string_view name = profile.function_name(frame);
+  return name.starts_with('[') && name.ends_with(']') &&
+         profile.text(profile.mappings[profile.frames[frame].mapping].path).empty();
+}
+
 Merit merit_of(const model::Profile& profile, model::FrameId frame) {
+  if (is_no_code(profile, frame)) return Merit::kNone;
   if (profile.in_kernel(frame)) return Merit::kKernel;
   return waits_for_others(profile.text(profile.mappings[profile.frames[frame].mapping].path)) ? Merit::kLibrary
                                                                                               : Merit::kOwn;
@@ -42,7 +50,7 @@ std::vector<model::FrameId> telling_frames(const model::Profile& profile) {
     if (ended[row]) continue;
     const Merit merit = merit_of(profile, stack.frame);
     // The innermost of the best.
-    if (merit < merits[row]) continue;
+    if (merit < merits[row] || merit == Merit::kNone) continue;
     frames[row] = stack.frame;
     merits[row] = merit;
   }

@@ -11,6 +11,7 @@
 #include "analysis/told_verdict.h"
 #include "analysis/verdict_limits.h"
 #include "analysis/walk_ends.h"
+#include "analysis/wall.h"
 #include "base/units.h"
 #include "model/entry_names.h"
 #include "model/event_weight.h"
@@ -577,6 +578,7 @@ std::vector<std::string> notes_of(const Profile& profile) {
 }  // namespace
 
 Verdict judge(const Profile& profile) {
+  if (has_more_than_wall_clock(profile)) return judge(without_wall_clock(profile));
   Verdict verdict;
   verdict.engine = profile.facts.engine;
   verdict.lost = profile.quality.lost;

@@ -8,7 +8,9 @@
 #include <vector>
 
 #include "analysis/added_frames.h"
+#include "analysis/wall.h"
 #include "base/number_hash.h"
+#include "model/kept_samples.h"
 #include "stream/wait_states.h"
 
 namespace tephra::analysis {
@@ -17,15 +19,6 @@ namespace {
 using model::FrameId;
 using model::Profile;
 using model::StackId;
-
-// Which rows are of an event of this name.
-std::vector<char> rows_of(const Profile& profile, std::string_view name) {
-  std::vector<char> is_named;
-  for (const model::Event& event : profile.events) is_named.push_back(profile.text(event.name) == name);
-  std::vector<char> rows;
-  for (const model::EventId event : profile.samples.event) rows.push_back(is_named[event.value]);
-  return rows;
-}
 
 bool any(const std::vector<char>& rows) { return std::ranges::find(rows, 1) != rows.end(); }
 
@@ -130,47 +123,29 @@ class WakerStacks {
   std::unordered_map<uint64_t, StackId, base::NumberHash> children_;    // by parent and frame
 };
 
-template <class Value>
-void keep(const std::vector<char>& left_out, std::vector<Value>& column) {
-  if (column.empty()) return;
-  size_t to = 0;
-  for (size_t row = 0; row < left_out.size(); ++row) {
-    if (left_out[row] == 0) column[to++] = column[row];
-  }
-  column.resize(to);
-}
-
 }  // namespace
 
 bool has_wakers(const Profile& profile) {
   const auto is_wakers = [&](const model::Event& event) { return profile.text(event.name) == stream::kWakersEvent; };
   if (std::ranges::none_of(profile.events, is_wakers)) return false;
-  return any(rows_of(profile, stream::kWakersEvent)) && any(rows_of(profile, stream::kWaitEvent));
+  return any(model::samples_of(profile, stream::kWakersEvent)) &&
+         (any(model::samples_of(profile, stream::kWaitEvent)) || any(model::samples_of(profile, kWallEvent)));
 }
 
 Profile without_wakers(Profile profile) {
-  const std::vector<char> rows = rows_of(profile, stream::kWakersEvent);
-  model::Samples& samples = profile.samples;
-  keep(rows, samples.stack);
-  keep(rows, samples.event);
-  keep(rows, samples.thread);
-  keep(rows, samples.count);
-  keep(rows, samples.value);
-  keep(rows, samples.time);
-  keep(rows, samples.cpu);
-  keep(rows, samples.labels);
-  keep(rows, samples.walk_end);
+  std::vector<char> kept = model::samples_of(profile, stream::kWakersEvent);
+  for (char& row : kept) row = row == 0;
+  model::keep_samples(kept, profile.samples);
   return profile;
 }
 
+// Waits are known by the number of their waker, which those that are part of another event have, too.
 Profile join_wakers(Profile profile) {
   if (!has_wakers(profile)) return profile;
-  const Wakers wakers = find_wakers(profile, rows_of(profile, stream::kWakersEvent));
+  const Wakers wakers = find_wakers(profile, model::samples_of(profile, stream::kWakersEvent));
   profile = without_wakers(std::move(profile));
-  const std::vector<char> waits = rows_of(profile, stream::kWaitEvent);
   WakerStacks stacks(profile, wakers);
-  for (size_t row = 0; row < waits.size(); ++row) {
-    if (waits[row] == 0) continue;
+  for (size_t row = 0; row < profile.samples.size(); ++row) {
     StackId& stack = profile.samples.stack[row];
     stack = stacks.above(stack, number_of(profile, row, stream::kWakerLabel));
   }

@@ -1,10 +1,14 @@
 #include "analysis/wall.h"
 
 #include <algorithm>
+#include <array>
 #include <map>
 #include <set>
 #include <utility>
 #include <vector>
+
+#include "model/kept_samples.h"
+#include "stream/wait_states.h"
 
 namespace tephra::analysis {
 namespace {
@@ -49,6 +53,7 @@ class WallMaker {
       if (running.sampled == 0 && running.ran_ns > 0) add_not_sampled(running);
     }
     totals_.threads = threads_.size();
+    if (profile_.facts.default_event.empty()) profile_.facts.default_event = kWallEvent;
     return totals_;
   }
 
@@ -139,32 +144,74 @@ class WallMaker {
   WallTotals totals_;
 };
 
-template <class Column>
-void keep_rows(Column& column, const std::vector<size_t>& rows) {
-  if (column.empty()) return;
-  Column kept;
-  kept.reserve(rows.size());
-  for (const size_t row : rows) kept.push_back(column[row]);
-  column = std::move(kept);
+bool any(const std::vector<char>& rows) { return std::ranges::find(rows, 1) != rows.end(); }
+
+// The part of a name before modifiers and behind a PMU: "cycles" of "cpu_core/cycles/u", "cpu-clock" of "cpu-clock:u".
+std::string_view plain_name(std::string_view name) {
+  if (const size_t slash = name.find('/'); slash != std::string_view::npos) name.remove_prefix(slash + 1);
+  return name.substr(0, name.find_first_of(":/"));
+}
+
+// How well samples of an event tell where threads run: 0 not at all.
+int tells_running(const model::Profile& profile, const model::Event& event) {
+  constexpr std::array<std::string_view, 5> kTimes{"cpu-clock", "task-clock", "cycles", "cpu-cycles", "ref-cycles"};
+  constexpr std::array<std::string_view, 7> kOthers{"context-switches", "cs",           "cpu-migrations", "page-faults",
+                                                    "minor-faults",     "major-faults", "cache-misses"};
+  const std::string_view name = profile.text(event.name);
+  if (std::ranges::find(kTimes, plain_name(name)) != kTimes.end()) return 2;
+  const bool ours = name == stream::kRunTimeEvent || name == stream::kWaitEvent || name == stream::kWakersEvent ||
+                    name == kWallEvent || name.starts_with("dummy");
+  const bool tracepoint = name.find(':') != std::string_view::npos && name.find(':') + 4 < name.size();
+  const bool other =
+      ours || tracepoint || event.counted || std::ranges::find(kOthers, plain_name(name)) != kOthers.end();
+  return other ? 0 : 1;
+}
+
+std::string sampled_running(const model::Profile& profile) {
+  std::vector<char> seen(profile.events.size());
+  for (const model::EventId id : profile.samples.event) seen[id.value] = 1;
+  int best = 0;
+  std::string_view name;
+  for (uint32_t i = 0; i < seen.size(); ++i) {
+    const model::Event& event = profile.events[model::EventId{i}];
+    const int merit = seen[i] != 0 ? tells_running(profile, event) : 0;
+    if (merit <= best) continue;
+    best = merit;
+    name = profile.text(event.name);
+  }
+  return std::string(name);
 }
 
 }  // namespace
 
+std::optional<WallEvents> wall_events(const model::Profile& profile) {
+  const auto has_event = [&](std::string_view name) {
+    return std::ranges::any_of(profile.events, [&](const model::Event& row) { return profile.text(row.name) == name; });
+  };
+  if (!has_event(stream::kRunTimeEvent) || !has_event(stream::kWaitEvent) || has_event(kWallEvent)) return {};
+  const bool timed =
+      any(model::samples_of(profile, stream::kRunTimeEvent)) || any(model::samples_of(profile, stream::kWaitEvent));
+  if (!timed) return {};
+  return WallEvents{sampled_running(profile), std::string(stream::kRunTimeEvent), std::string(stream::kWaitEvent)};
+}
+
 void keep_wall_clock(model::Profile& profile) {
-  model::Samples& samples = profile.samples;
-  std::vector<size_t> rows;
-  for (size_t row = 0; row < samples.size(); ++row) {
-    if (profile.text(profile.events[samples.event[row]].name) == kWallEvent) rows.push_back(row);
-  }
-  keep_rows(samples.event, rows);
-  keep_rows(samples.thread, rows);
-  keep_rows(samples.count, rows);
-  keep_rows(samples.value, rows);
-  keep_rows(samples.time, rows);
-  keep_rows(samples.cpu, rows);
-  keep_rows(samples.labels, rows);
-  keep_rows(samples.walk_end, rows);
-  keep_rows(samples.stack, rows);
+  std::vector<char> kept = model::samples_of(profile, kWallEvent);
+  const std::vector<char> wakers = model::samples_of(profile, stream::kWakersEvent);
+  for (size_t row = 0; row < kept.size(); ++row) kept[row] = kept[row] | wakers[row];
+  model::keep_samples(kept, profile.samples);
+}
+
+bool has_more_than_wall_clock(const model::Profile& profile) {
+  const std::vector<char> wall = model::samples_of(profile, kWallEvent);
+  return any(wall) && std::ranges::find(wall, 0) != wall.end();
+}
+
+model::Profile without_wall_clock(model::Profile profile) {
+  std::vector<char> kept = model::samples_of(profile, kWallEvent);
+  for (char& row : kept) row = row == 0;
+  model::keep_samples(kept, profile.samples);
+  return profile;
 }
 
 std::optional<WallTotals> add_wall_clock(model::Profile& profile, const WallEvents& events) {

@@ -10,7 +10,7 @@
 namespace tephra::analysis {
 namespace {
 
-constexpr WallEvents kEvents{"cpu-clock", "run-time", "offcpu-time"};
+const WallEvents kEvents{"cpu-clock", "run-time", "offcpu-time"};
 
 class WallTest : public testing::Test {
  protected:
@@ -99,6 +99,41 @@ TEST_F(WallTest, OtherProfilesStayAsTheyAre) {
   model::Profile profile = std::move(rows_).finish();
   EXPECT_FALSE(add_wall_clock(profile, kEvents));
   EXPECT_EQ(profile.samples.size(), 1u);
+}
+
+TEST_F(WallTest, FindsWhatARecordingOfAllTimeIsMadeOf) {
+  add("minor-faults", 7, "a", 1);
+  add("cycles:u", 7, "a", 10);
+  add("run-time", 7, nullptr, 600);
+  add("offcpu-time", 7, "wait", 5000);
+  model::Profile profile = std::move(rows_).finish();
+  const auto events = wall_events(profile);
+  ASSERT_TRUE(events);
+  EXPECT_EQ(events->cpu, "cycles:u");
+  ASSERT_TRUE(add_wall_clock(profile, *events));
+  EXPECT_EQ(profile.facts.default_event, kWallEvent);
+  EXPECT_FALSE(wall_events(profile)) << "it is added once";
+  EXPECT_TRUE(has_more_than_wall_clock(profile));
+  EXPECT_EQ(without_wall_clock(profile).samples.size(), 4u);
+  keep_wall_clock(profile);
+  EXPECT_FALSE(has_more_than_wall_clock(profile));
+  EXPECT_EQ(model::totals(profile).value, 5600u);
+}
+
+TEST_F(WallTest, WaitsAloneAreNoWallClockTime) {
+  add("cycles", 7, "a", 10);
+  add("offcpu-time", 7, "wait", 5000);
+  EXPECT_FALSE(wall_events(std::move(rows_).finish()));
+}
+
+TEST_F(WallTest, OtherEventsDoNotSayWhereThreadsRan) {
+  add("sched:sched_switch", 7, "a", 10);
+  add("context-switches", 7, "a", 10);
+  add("run-time", 7, nullptr, 600);
+  add("offcpu-time", 7, "wait", 5000);
+  const auto events = wall_events(std::move(rows_).finish());
+  ASSERT_TRUE(events);
+  EXPECT_EQ(events->cpu, "");
 }
 
 }  // namespace

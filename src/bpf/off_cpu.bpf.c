@@ -23,6 +23,7 @@ struct task_watch {
   __u64 since; /* it is in its phase since then */
   __u64 woken_at;
   __u64 stack;
+  __u64 last_stack; /* that is known to have been sent */
   __u64 address;
   __u64 waker;
   __u64 waker_alone; /* the same one without who had woken it */
@@ -272,7 +273,8 @@ static __always_inline bool may_spend(__u64 now) {
   if (!lately) return false;
   if (now - lately->since >= BUDGET_TIME_NS) {
     lately->since = now;
-    lately->ns = 0;
+    /* What was too much is owed. */
+    lately->ns = lately->ns > budget_ns ? lately->ns - budget_ns : 0;
   }
   return lately->ns < budget_ns;
 }
@@ -320,13 +322,14 @@ static __always_inline void make_up_for_entry(struct task_struct* task, struct t
   watch->since = entered;
 }
 
-/* What this costs is measured at one switch in so many. */
+/* What this costs is measured at one switch in so many; with a budget, at each whose stack is taken. */
 #define MEASURE_ONE_IN 64
 
 static __always_inline void leave(void* ctx, struct task_struct* prev, bool preempt, __u32 state, __u64 now) {
   struct task_watch* watch = watch_of(prev);
   struct tephra_off_cpu_totals* total;
   struct tephra_walk* walk;
+  __u64 cost;
   __u32 zero = 0;
   if (!watch) return;
   if (watch_state.begun && watch->phase == PHASE_WAITING) make_up_for_entry(prev, watch, now);
@@ -352,11 +355,15 @@ static __always_inline void leave(void* ctx, struct task_struct* prev, bool pree
     return;
   }
   walk = bpf_map_lookup_elem(&switch_walks, &zero);
-  if (walk) watch->stack = take_stack(ctx, walk, prev, tephra_process_of(prev), tephra_pid_of(prev));
-  if (budget_ns) spend(bpf_ktime_get_ns() - now);
-  if (total->switches % MEASURE_ONE_IN == 0) {
+  if (walk) {
+    watch->stack =
+        take_stack_after(ctx, walk, prev, tephra_process_of(prev), tephra_pid_of(prev), &watch->last_stack);
+  }
+  if (budget_ns || total->switches % MEASURE_ONE_IN == 0) {
+    cost = bpf_ktime_get_ns() - now;
     total->measured++;
-    total->measured_ns += bpf_ktime_get_ns() - now;
+    total->measured_ns += cost;
+    if (budget_ns) spend(cost);
   }
 }
 

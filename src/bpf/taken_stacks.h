@@ -85,17 +85,36 @@ static __always_inline bool send(void* record, __u32 size) {
   return bpf_ringbuf_output(&records, record, size,
                             reader_must_wake(size) ? BPF_RB_FORCE_WAKEUP : BPF_RB_NO_WAKEUP) == 0;
 }
+/* Words are hashed eight at a time, in two lanes, since a call each would cost more than the words themselves. */
+#define HASH_WORDS 8
+_Static_assert(TEPHRA_WALK_SPARE_WORDS >= HASH_WORDS, "chains end before the last words, so that all are hashed");
+
 struct hash_loop {
   struct tephra_walk* walk;
-  __u64 hash;
+  __u64 even;
+  __u64 odd;
   __u32 end;
 };
 
-static long hash_word(__u32 index, struct hash_loop* loop) {
-  __u32 at = index + CHAIN_AT;
-  if (at >= loop->end || at >= TEPHRA_WALK_WORDS) return 1;
-  loop->hash = (loop->hash ^ loop->walk->words[at]) * 0x9e3779b97f4a7c15ULL;
-  loop->hash ^= loop->hash >> 29;
+#define HASH_INTO(lane, word) (lane = ((lane) ^ (word)) * 0x9e3779b97f4a7c15ULL, lane ^= (lane) >> 29)
+
+static long hash_words(__u32 index, struct hash_loop* loop) {
+  __u32 at = index * HASH_WORDS + CHAIN_AT;
+  __u64* words;
+  __u64 even = loop->even;
+  __u64 odd = loop->odd;
+  if (at >= loop->end || at > TEPHRA_WALK_WORDS - HASH_WORDS) return 1;
+  words = &loop->walk->words[at];
+  HASH_INTO(even, words[0]);
+  HASH_INTO(odd, words[1]);
+  HASH_INTO(even, words[2]);
+  HASH_INTO(odd, words[3]);
+  HASH_INTO(even, words[4]);
+  HASH_INTO(odd, words[5]);
+  HASH_INTO(even, words[6]);
+  HASH_INTO(odd, words[7]);
+  loop->even = even;
+  loop->odd = odd;
   return 0;
 }
 
@@ -103,10 +122,18 @@ static long hash_word(__u32 index, struct hash_loop* loop) {
 #define HASH_OF_COPY (1ULL << 63)
 
 static __always_inline __u64 hash_of(struct tephra_walk* walk, __u32 end) {
-  struct hash_loop loop = {.walk = walk, .hash = end + 1, .end = walk->position};
-  bpf_loop(TEPHRA_WALK_WORDS, hash_word, &loop, 0);
-  loop.hash &= ~HASH_OF_COPY;
-  return loop.hash ? loop.hash : 1;
+  struct hash_loop loop = {.walk = walk, .even = end + 1, .odd = walk->position, .end = walk->position};
+  __u32 at = walk->position;
+  __u32 i;
+  /* What is behind the chain is of another stack. */
+#pragma unroll
+  for (i = 0; i < HASH_WORDS - 1; ++i, ++at) {
+    if (at < TEPHRA_WALK_WORDS) walk->words[at] = 0;
+  }
+  bpf_loop(TEPHRA_WALK_WORDS / HASH_WORDS, hash_words, &loop, 0);
+  HASH_INTO(loop.even, loop.odd);
+  loop.even &= ~HASH_OF_COPY;
+  return loop.even ? loop.even : 1;
 }
 
 static __always_inline void put_kernel_stack(void* ctx, struct tephra_walk* walk) {
@@ -119,7 +146,28 @@ static __always_inline void put_kernel_stack(void* ctx, struct tephra_walk* walk
   walk->position = CHAIN_AT + 1 + ((__u32)bytes / 8);
 }
 
-static __always_inline void put_user_stack(void* ctx, struct tephra_walk* walk) {
+/* As perf follows frame pointers, which the kernel's helper would do, at three times the cost: a frame's first two words
+ * are those of its caller's frame and where that goes on. Stacks grow downwards, so callers are higher. */
+struct frame_link {
+  __u64 fp;
+  __u64 pc;
+};
+
+struct frame_loop {
+  struct tephra_walk* walk;
+};
+
+static long follow_frame_pointer(__u32 index, struct frame_loop* loop) {
+  struct tephra_walk* walk = loop->walk;
+  struct frame_link link;
+  __u64 fp = walk->frame.fp;
+  if (!fp || bpf_probe_read_user(&link, sizeof link, (void*)fp) || !link.pc) return 1;
+  tephra_put(walk, link.pc);
+  walk->frame.fp = link.fp;
+  return link.fp <= fp;
+}
+
+static __always_inline void put_user_stack_of_32_bit(void* ctx, struct tephra_walk* walk) {
   __u32 at = walk->position;
   long bytes;
   asm volatile("" : "+r"(at));
@@ -128,6 +176,16 @@ static __always_inline void put_user_stack(void* ctx, struct tephra_walk* walk) 
   if (bytes < 8) return;
   walk->words[at] = TEPHRA_CHAIN_USER;
   walk->position = at + 1 + ((__u32)bytes / 8);
+}
+
+static __always_inline void put_user_stack(void* ctx, struct tephra_walk* walk, struct task_struct* task) {
+  enum tephra_user_part user = tephra_walk_begin(walk, task);
+  struct frame_loop loop = {.walk = walk};
+  if (user == TEPHRA_USER_FOREIGN) put_user_stack_of_32_bit(ctx, walk);
+  if (user != TEPHRA_USER_HERE) return;
+  tephra_put(walk, TEPHRA_CHAIN_USER);
+  tephra_put(walk, walk->frame.pc);
+  bpf_loop(watching.max_user_bytes / 8 - 1, follow_frame_pointer, &loop, 0);
 }
 
 /* Whether what is missing of a process may come soon: then its stacks are copied. Asks for it. */
@@ -190,14 +248,18 @@ static __always_inline void head(struct tephra_walk* walk, __u64 hash, __u32 end
   walk->words[3] = words | (__u64)copy_bytes << 32;
 }
 
-/* Sends a stack that was not sent yet. */
+/* Sends a stack that was not sent yet. `last`: what the task sent before, and in most cases sends again. */
 static __always_inline void send_stack(struct tephra_walk* walk, __u64 hash, __u32 end, __u32 pid, __u32 tid,
-                                       __u32 copy_bytes) {
+                                       __u32 copy_bytes, __u64* last) {
   __u8 one = 1;
   __u32 size;
   __u32 zero = 0;
   struct tephra_stack_totals* total;
-  if (!(hash & HASH_OF_COPY) && bpf_map_lookup_elem(&seen, &hash)) return;
+  if (last && *last == hash) return;
+  if (!(hash & HASH_OF_COPY) && bpf_map_lookup_elem(&seen, &hash)) {
+    if (last) *last = hash;
+    return;
+  }
   total = bpf_map_lookup_elem(&stack_totals, &zero);
   if (!total) return;
   size = walk->position * 8;
@@ -211,12 +273,13 @@ static __always_inline void send_stack(struct tephra_walk* walk, __u64 hash, __u
     total->not_sent++;
   } else if (!(hash & HASH_OF_COPY)) {
     bpf_map_update_elem(&seen, &hash, &one, BPF_ANY);
+    if (last) *last = hash;
   }
 }
 
-/* Of the running task. Returns its hash. */
-static __always_inline __u64 take_stack(void* ctx, struct tephra_walk* walk, struct task_struct* task, __u32 pid,
-                                        __u32 tid) {
+/* Of the running task. Returns its hash. `last`: the hash of its last one that was sent, or null. */
+static __always_inline __u64 take_stack_after(void* ctx, struct tephra_walk* walk, struct task_struct* task, __u32 pid,
+                                              __u32 tid, __u64* last) {
   enum tephra_user_part user;
   __u64 hash = 0;
   __u32 end = TEPHRA_WALK_NOT_TOLD;
@@ -224,7 +287,7 @@ static __always_inline __u64 take_stack(void* ctx, struct tephra_walk* walk, str
   bool known;
   put_kernel_stack(ctx, walk);
   if (watching.stacks == TEPHRA_STACKS_FRAME_POINTERS) {
-    if (tephra_has_user_part(task)) put_user_stack(ctx, walk);
+    put_user_stack(ctx, walk, task);
   } else if (watching.stacks == TEPHRA_STACKS_WALKED) {
     user = tephra_walk_begin(walk, task);
     if (user == TEPHRA_USER_FOREIGN) end = TEPHRA_WALK_32BIT;
@@ -256,8 +319,13 @@ static __always_inline __u64 take_stack(void* ctx, struct tephra_walk* walk, str
     }
   }
   if (!hash) hash = hash_of(walk, end);
-  send_stack(walk, hash, end, pid, tid, copy_bytes);
+  send_stack(walk, hash, end, pid, tid, copy_bytes, last);
   return hash;
+}
+
+static __always_inline __u64 take_stack(void* ctx, struct tephra_walk* walk, struct task_struct* task, __u32 pid,
+                                        __u32 tid) {
+  return take_stack_after(ctx, walk, task, pid, tid, 0);
 }
 
 #endif

@@ -34,8 +34,12 @@ struct css_set___watched {
   struct cgroup_subsys_state___watched* subsys[1];
 };
 
+struct kuid___watched {
+  unsigned int val;
+};
+
 struct cred___watched {
-  unsigned int uid;
+  struct kuid___watched uid;
 };
 
 struct task_struct___watched {
@@ -102,13 +106,16 @@ struct group_loop {
 };
 
 static long look_at_group(__u32 index, struct group_loop* loop) {
-  __u64 id = BPF_CORE_READ(loop->group, kn, id);
+  /* Reads through `loop` itself would be looked for in the kernel's types, and in those of its modules, which needs more
+   * rights than all the rest. */
+  struct cgroup___watched* group = loop->group;
+  __u64 id = BPF_CORE_READ(group, kn, id);
   struct cgroup_subsys_state___watched* parent;
   if (bpf_map_lookup_elem(&cgroups, &id)) {
     loop->found = 1;
     return 1;
   }
-  parent = BPF_CORE_READ(loop->group, self.parent);
+  parent = BPF_CORE_READ(group, self.parent);
   if (!parent) return 1;
   loop->group = BPF_CORE_READ(parent, cgroup);
   return !loop->group;
@@ -135,7 +142,7 @@ static __always_inline struct task_watch* watch_of(struct task_struct* task) {
   watch = bpf_task_storage_get(&watches, task, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
   if (!watch || watching.mode == TEPHRA_WATCH_ALL) return watch;
   if (watching.mode == TEPHRA_WATCH_USER) {
-    return BPF_CORE_READ((struct task_struct___watched*)task, cred, uid) == watching.user ? watch : 0;
+    return BPF_CORE_READ((struct task_struct___watched*)task, cred, uid.val) == watching.user ? watch : 0;
   }
   __u64 groups = (__u64)BPF_CORE_READ((struct task_struct___watched*)task, cgroups);
   if (watch->watched.groups != groups) {

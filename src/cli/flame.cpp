@@ -8,6 +8,7 @@
 #include "analysis/flame_chart.h"
 #include "analysis/sandwich.h"
 #include "analysis/single_waits.h"
+#include "analysis/wall.h"
 #include "base/file.h"
 #include "base/names.h"
 #include "cli/arguments.h"
@@ -106,7 +107,10 @@ base::Result<Input> load_for_chart(const InputOptions& input, const formats::Inp
   if (!input.event.empty()) return load(input, content);
   TEPHRA_TRY(Input loaded, load_with_all_events(input, content));
   if (analysis::single_waits(loaded.profile).empty()) return load(input, content);
-  const std::vector<std::string> events{name_of_shown_event(loaded.profile), std::string(stream::kWaitEvent)};
+  // Wall-clock time has both, but waits of its own.
+  const std::string shown = name_of_shown_event(loaded.profile);
+  std::vector<std::string> events{shown};
+  if (shown != analysis::kWallEvent) events.emplace_back(stream::kWaitEvent);
   TEPHRA_TRY(loaded.profile, formats::filtered(std::move(loaded.profile), {.events = events}));
   return loaded;
 }

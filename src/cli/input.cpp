@@ -10,8 +10,10 @@
 #include <optional>
 #include <utility>
 
+#include "analysis/activity_frames.h"
 #include "analysis/wait_frames.h"
 #include "analysis/wakers.h"
+#include "analysis/wall.h"
 #include "base/file.h"
 #include "cli/command.h"
 #include "cli/redaction_key.h"
@@ -97,6 +99,7 @@ bool has_event(const model::Profile& profile, const std::string& name) {
 }  // namespace
 
 std::string name_of_shown_event(const model::Profile& profile) {
+  if (profile.facts.default_event.empty() && analysis::wall_events(profile)) return std::string(analysis::kWallEvent);
   if (shows_counts(profile)) return profile.facts.default_event;
   return std::string(profile.text(profile.events[*model::shown_event(profile)].name));
 }
@@ -248,10 +251,16 @@ void tell_when_recorded(const InputOptions& options) {
 
 namespace {
 
-// Who ended waits is told by samples of another event.
-std::vector<std::string> events_to_read(const std::string& shown) {
-  if (shown != stream::kWaitEvent) return {shown};
-  return {shown, std::string(stream::kWakersEvent)};
+// Who ended waits is told by samples of another event. Wall-clock time is made of several, which are known once the
+// recording was read (`wall`); until then it is made of all.
+std::vector<std::string> events_to_read(const std::string& shown,
+                                        const std::optional<analysis::WallEvents>& wall = {}) {
+  if (shown == stream::kWaitEvent) return {shown, std::string(stream::kWakersEvent)};
+  if (shown != analysis::kWallEvent) return {shown};
+  if (!wall) return {};
+  std::vector<std::string> events{wall->run_time, wall->waits, std::string(stream::kWakersEvent)};
+  if (!wall->cpu.empty()) events.push_back(wall->cpu);
+  return events;
 }
 
 base::Result<std::string> weight_field(const InputOptions& options) {
@@ -292,6 +301,7 @@ base::Error no_samples(const InputOptions& options, const model::Profile& profil
                        const std::optional<model::Redaction>& redaction) {
   const auto read = [&](const stream::BuildOptions& build) {
     auto again = formats::read_profile(content.bytes(), options.path, build);
+    if (const auto wall = again ? analysis::wall_events(*again) : std::nullopt) analysis::add_wall_clock(*again, *wall);
     if (again && redaction) again = model::redact(*again, *redaction);
     return again;
   };
@@ -308,45 +318,85 @@ bool is_named(const model::Profile& profile) {
                      [](const model::Frame& frame) { return static_cast<bool>(frame.function); });
 }
 
+// Says which of several events is shown where nobody chose one.
+void tell_shown_event(const std::string& name, const model::Profile& profile,
+                      const std::optional<model::Redaction>& redaction) {
+  const std::string shown = redaction ? redaction->event(name) : views::printable(name);
+  const bool hides_waits =
+      name != stream::kWaitEvent && name != analysis::kWallEvent && has_event(profile, std::string(stream::kWaitEvent));
+  fmt::print(stderr, "tephra: showing {}; --event-filter selects another{}\n",
+             shown.empty() ? "an unnamed event" : "event " + shown,
+             hides_waits ? fmt::format(", such as {}, the time that threads waited", stream::kWaitEvent) : "");
+}
+
+// Whether there are samples of other events than these.
+bool has_samples_beside(const std::vector<std::string>& events, const model::Profile& profile) {
+  std::vector<char> wanted;
+  for (const model::Event& event : profile.events) {
+    wanted.push_back(std::ranges::find(events, profile.text(event.name)) != events.end());
+  }
+  return std::ranges::any_of(profile.samples.event, [&](model::EventId id) { return wanted[id.value] == 0; });
+}
+
+// Reads files with the options of one command.
+class Reader {
+ public:
+  Reader(const InputOptions& options, const formats::InputFile& content, stream::BuildOptions build)
+      : options_(options), content_(content), build_(std::move(build)), unwinding_(options.symbols) {
+    unwinding_.serve(build_);
+    build_.done_with = [this](base::Bytes part) { content_.forget(part); };
+    build_.will_read = [this](base::Bytes part) { content_.fetch(part); };
+  }
+
+  base::Result<model::Profile> read() const {
+    TEPHRA_TRY(auto profile, formats::read_profile(content_.bytes(), options_.path, build_));
+    if (!options_.program.empty()) {
+      TEPHRA_TRY(profile, symbols::with_program(std::move(profile), options_.program));
+    }
+    if (profile.facts.format == formats::kFirefox.name && options_.symbols.finder) {
+      profile = symbols::with_file_offsets(std::move(profile), *options_.symbols.finder);
+    }
+    return profile;
+  }
+
+  // The same profile with these events alone. Recordings are read again: what is left out was not decoded.
+  base::Result<model::Profile> narrow(model::Profile profile, std::vector<std::string> events) {
+    build_.filter.events = std::move(events);
+    if (profile.facts.engine == model::kEngineImported) return formats::filtered(std::move(profile), build_.filter);
+    return read();
+  }
+
+ private:
+  const InputOptions& options_;
+  const formats::InputFile& content_;
+  stream::BuildOptions build_;
+  StackUnwinding unwinding_;
+};
+
 // Reads what `options` ask for, of one event where `pick_event`, and leaves the verdict open.
 base::Result<Input> load(const InputOptions& options, const formats::InputFile& content, bool pick_event) {
   TEPHRA_TRY(const auto redaction, redaction_of(options));
   TEPHRA_TRY(stream::BuildOptions build, build_options(options));
-  StackUnwinding unwinding(options.symbols);
-  unwinding.serve(build);
-  build.done_with = [&](base::Bytes part) { content.forget(part); };
-  build.will_read = [&](base::Bytes part) { content.fetch(part); };
-  TEPHRA_TRY(auto profile, formats::read_profile(content.bytes(), options.path, build));
-  if (!options.program.empty()) {
-    TEPHRA_TRY(profile, symbols::with_program(std::move(profile), options.program));
+  Reader reader(options, content, std::move(build));
+  TEPHRA_TRY(auto profile, reader.read());
+  auto wall = analysis::wall_events(profile);
+  const bool wants_wall = options.event == analysis::kWallEvent;
+  const bool no_wall = wants_wall && !wall && !has_event(profile, options.event);
+  if (model::totals(profile).count == 0 || no_wall) return no_samples(options, profile, content, redaction);
+  std::string shown = options.event;
+  if (pick_event && shown.empty() && (events_with_samples(profile) > 1 || shows_counts(profile) || wall)) {
+    shown = name_of_shown_event(profile);
+    if (!options.quiet) tell_shown_event(shown, profile, redaction);
   }
-  if (profile.facts.format == formats::kFirefox.name && options.symbols.finder) {
-    profile = symbols::with_file_offsets(std::move(profile), *options.symbols.finder);
-  }
-  if (model::totals(profile).count == 0) {
-    return no_samples(options, profile, content, redaction);
-  }
-  if (pick_event && options.event.empty() && (events_with_samples(profile) > 1 || shows_counts(profile))) {
-    const std::string name = name_of_shown_event(profile);
-    if (!options.quiet) {
-      const std::string shown = redaction ? redaction->event(name) : views::printable(name);
-      const bool hides_waits = name != stream::kWaitEvent && has_event(profile, std::string(stream::kWaitEvent));
-      fmt::print(stderr, "tephra: showing {}; --event-filter selects another{}\n",
-                 shown.empty() ? "an unnamed event" : "event " + shown,
-                 hides_waits ? fmt::format(", such as {}, the time that threads waited", stream::kWaitEvent) : "");
-    }
-    build.filter.events = events_to_read(name);
-    // Recordings are read again: what is left out was not decoded.
-    if (profile.facts.engine == model::kEngineImported) {
-      TEPHRA_TRY(profile, formats::filtered(std::move(profile), build.filter));
-    } else {
-      TEPHRA_TRY(profile, formats::read_profile(content.bytes(), options.path, build));
-      if (!options.program.empty()) {
-        TEPHRA_TRY(profile, symbols::with_program(std::move(profile), options.program));
-      }
-    }
+  const bool chosen_now = shown != options.event || wants_wall;
+  const std::vector<std::string> events = chosen_now ? events_to_read(shown, wall) : std::vector<std::string>();
+  const bool has_others = !events.empty() && (shows_counts(profile) || has_samples_beside(events, profile));
+  if (has_others) {
+    TEPHRA_TRY(profile, reader.narrow(std::move(profile), events));
   }
   Input input{is_named(profile) ? std::move(profile) : symbols::symbolize(profile, options.symbols), {}, {}};
+  if (wall && (shown.empty() || shown == analysis::kWallEvent)) analysis::add_wall_clock(input.profile, *wall);
+  if (shown == analysis::kWallEvent) analysis::keep_wall_clock(input.profile);
   if (options.symbols.full_names) symbols::show_whole_names(input.profile);
   if (redaction) {
     input.named = std::move(input.profile);
@@ -379,6 +429,7 @@ void show_waits(const InputOptions& options, Input& input) {
   };
   change(analysis::with_lost_stacks);
   change(analysis::join_wakers);
+  change(analysis::with_activity_frames);
   if (options.waits != "frame") return;
   const auto kinds = analysis::wait_kinds(input.named ? *input.named : input.profile);
   change([&](model::Profile profile) { return analysis::with_wait_frames(std::move(profile), kinds); });

@@ -10,12 +10,10 @@
 #include "analysis/resident_memory.h"
 #include "analysis/top.h"
 #include "analysis/top_waits.h"
-#include "analysis/wall.h"
 #include "base/file.h"
 #include "cli/report_page.h"
 #include "cli/source_options.h"
 #include "cli/wait_colors.h"
-#include "collect/off_cpu_settings.h"
 #include "formats/folded.h"
 #include "model/event_weight.h"
 #include "stream/io_events.h"
@@ -57,32 +55,6 @@ bool has_samples_of(const model::Profile& profile, const std::string& event) {
   return event.empty() || std::ranges::any_of(profile.samples.event, [&](model::EventId id) {
            return profile.text(profile.events[id].name) == event;
          });
-}
-
-// Adds what is shown as wall-clock time, where that is wanted.
-void add_wall(const std::vector<ShownType>& types, model::Profile& profile) {
-  const auto is_wall = [](const ShownType& shown) { return shown.event == analysis::kWallEvent; };
-  if (std::ranges::none_of(types, is_wall)) return;
-  const auto sampled = std::ranges::find_if(profile.events, [&](const model::Event& event) {
-    const std::string_view name = profile.text(event.name);
-    return name != collect::kOffCpuEvent && name != collect::kRunTimeEvent && name != collect::kWakersEvent &&
-           !name.starts_with("dummy");
-  });
-  const std::string cpu = sampled == profile.events.end() ? "" : std::string(profile.text(sampled->name));
-  analysis::add_wall_clock(profile, {cpu, collect::kRunTimeEvent, collect::kOffCpuEvent});
-}
-
-// What shows one type, of a recording of several events. Wall-clock time is made of all of them.
-base::Result<Input> load_shown(InputOptions options, const ShownType& shown) {
-  if (shown.event != analysis::kWallEvent) {
-    options.event = shown.event;
-    return load(options);
-  }
-  TEPHRA_TRY(Input input, load_with_all_events(options));
-  add_wall({shown}, input.profile);
-  analysis::keep_wall_clock(input.profile);
-  input.verdict = analysis::judge(input.profile);
-  return input;
 }
 
 // Requests to devices and calls on files have a picture each, where there were any. `options` are those of one event.
@@ -138,7 +110,6 @@ base::Result<std::vector<DrawnType>> draw_profile(const std::string& stem, const
   options.path = stem + ".perf.data";
   options.build.keep_every_sample = true;
   TEPHRA_TRY(Input all, load_with_all_events(options));
-  add_wall(types, all.profile);
   const std::string title = types.size() == 1 ? std::string(types[0].type->title) : "Profile";
   TEPHRA_CHECK_OK(write_report_page(all, stem + ".html", {.title = title, .full_names = wanted.symbols.full_names}));
   options.build.keep_every_sample = false;
@@ -153,7 +124,8 @@ base::Result<std::vector<DrawnType>> draw_profile(const std::string& stem, const
     if (types.size() == 1 && has_one_event(all.profile)) {
       next.input = std::move(all);
     } else {
-      TEPHRA_TRY(next.input, load_shown(options, shown));
+      options.event = shown.event;
+      TEPHRA_TRY(next.input, load(options));
     }
     TEPHRA_CHECK_OK(draw_type(next, wanted));
     drawn.push_back(std::move(next));

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <unordered_map>
 
+#include "analysis/wall.h"
 #include "base/file.h"
 #include "cli/arguments.h"
 #include "cli/command.h"
@@ -175,7 +176,12 @@ base::Result<int> script(std::span<const std::string> words) {
   }
   TEPHRA_TRY(const auto content, formats::InputFile::open(arguments.input.path));
   TEPHRA_TRY(const formats::Format* format, formats::recognise(content.bytes(), arguments.input.path));
-  if (format->open == nullptr) return print_profile(arguments, content);
+  // Wall-clock time is made of the recording's samples, and is no record of it.
+  const bool made_of_samples = arguments.input.event == analysis::kWallEvent;
+  if (format->open == nullptr || made_of_samples) {
+    arguments.input.build.keep_every_sample = made_of_samples;
+    return print_profile(arguments, content);
+  }
   auto recording_or_error = format->open(content.bytes());
   if (!recording_or_error) {
     recording_or_error.error().on = arguments.input.path;

@@ -102,7 +102,7 @@ void ActivityCollector::hear(const tephra_activity_key& key, const tephra_activi
 }
 
 void ActivityCollector::write(const tephra_activity_key& key, const tephra_activity_sum& sum,
-                              const WaitStacks::Stack& stack) {
+                              const TakenStacks::Stack& stack) {
   const tephra_activity_record record = record_of(key, sum);
   MadeSample sample;
   sample.pid = key.tid == 0 ? static_cast<uint32_t>(usual_pid_) : key.pid;
@@ -118,9 +118,9 @@ void ActivityCollector::write(const tephra_activity_key& key, const tephra_activ
 }
 
 void ActivityCollector::write_sums(bool last) {
-  static const WaitStacks::Stack kNoStack;
+  static const TakenStacks::Stack kNoStack;
   for (const auto& [key, sum] : std::exchange(sums_, {})) {
-    const WaitStacks::Stack* stack = key.stack == 0 ? &kNoStack : stacks_.find(key.stack);
+    const TakenStacks::Stack* stack = key.stack == 0 ? &kNoStack : stacks_.find(key.stack);
     if (stack != nullptr) {
       write(key, sum, *stack);
     } else if (!last) {

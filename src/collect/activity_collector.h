@@ -8,7 +8,7 @@
 
 #include "collect/collector.h"
 #include "collect/surroundings.h"
-#include "collect/wait_stacks.h"
+#include "collect/taken_stacks.h"
 #include "kernel/activity_program.h"
 
 namespace tephra::collect {
@@ -43,13 +43,13 @@ class ActivityCollector : public Collector, private kernel::ActivityProgram::Lis
 
   // Makes samples of the sums so far. `last`: what has no stack by now will have none.
   void write_sums(bool last);
-  void write(const tephra_activity_key& key, const tephra_activity_sum& sum, const WaitStacks::Stack& stack);
+  void write(const tephra_activity_key& key, const tephra_activity_sum& sum, const TakenStacks::Stack& stack);
 
   kernel::Activity activity_;
   StackEngine* engine_;
   pid_t usual_pid_;
   std::optional<SampleWriter> samples_;
-  WaitStacks stacks_;
+  TakenStacks stacks_;
   std::unique_ptr<kernel::ActivityProgram> program_;
 
   std::string records_;  // that were not taken yet

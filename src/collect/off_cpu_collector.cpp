@@ -154,7 +154,7 @@ void OffCpuCollector::hear(const tephra_walk_wanted& wanted) {
 
 void OffCpuCollector::hear(const tephra_waker_told& waker) {
   if (!wakers_) return;
-  const WaitStacks::Stack* stack = stacks_.find(waker.stack);
+  const TakenStacks::Stack* stack = stacks_.find(waker.stack);
   if (stack == nullptr) {
     wakers_without_stack_.push_back(waker);
     return;
@@ -189,8 +189,8 @@ void OffCpuCollector::write_run_time(const Wait& wait) {
 }
 
 void OffCpuCollector::write_wait(const Wait& wait, bool last) {
-  static const WaitStacks::Stack kNoStack;
-  const WaitStacks::Stack* stack = wait.key.stack == 0 ? &kNoStack : stacks_.find(wait.key.stack);
+  static const TakenStacks::Stack kNoStack;
+  const TakenStacks::Stack* stack = wait.key.stack == 0 ? &kNoStack : stacks_.find(wait.key.stack);
   Wait told = wait;
   if (stack == nullptr && !last) {
     if (wait.key.flags & TEPHRA_WAIT_SINGLE)

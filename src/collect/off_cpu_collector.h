@@ -15,7 +15,7 @@
 #include "collect/off_cpu_settings.h"
 #include "collect/sample_writer.h"
 #include "collect/surroundings.h"
-#include "collect/wait_stacks.h"
+#include "collect/taken_stacks.h"
 #include "kernel/off_cpu_program.h"
 
 namespace tephra::collect {
@@ -85,7 +85,7 @@ class OffCpuCollector : public Collector, private kernel::OffCpuProgram::Listene
   std::optional<SampleWriter> waits_;
   std::optional<SampleWriter> run_times_;
   std::optional<SampleWriter> wakers_;
-  WaitStacks stacks_;
+  TakenStacks stacks_;
   std::unique_ptr<kernel::OffCpuProgram> program_;
 
   std::string records_;  // that were not taken yet

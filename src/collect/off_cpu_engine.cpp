@@ -20,11 +20,14 @@ void add_event(const char* name, RecordOptions& options) {
 
 }  // namespace
 
+base::Status check_off_cpu_target(const Target& target) {
+  if (target.cpus.empty()) return {};
+  return base::usage_error("waits cannot be limited to CPUs", "", "a thread that waits is on none",
+                           "Leave out -C, or use -t cpu.");
+}
+
 base::Status off_cpu_engine(const Target& target) {
-  if (!target.cpus.empty()) {
-    return base::usage_error("waits cannot be limited to CPUs", "", "a thread that waits is on none",
-                             "Leave out -C, or use -t cpu.");
-  }
+  TEPHRA_CHECK_OK(check_off_cpu_target(target));
   kernel::OffCpuProgram::Settings trial;
   trial.stacks = kernel::UserStacks::kNone;
   auto program = kernel::OffCpuProgram::load(trial);

@@ -7,6 +7,9 @@
 
 namespace tephra::collect {
 
+// Whether waits of this target can be told at all, in whatever way.
+base::Status check_off_cpu_target(const Target& target);
+
 // Whether waits can be timed by a program in the kernel here; the error says why not. This is where another way would
 // be chosen.
 base::Status off_cpu_engine(const Target& target);

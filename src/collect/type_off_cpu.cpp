@@ -18,6 +18,7 @@ base::Result<std::string> add_without_bpf(const TypeSettings& settings, RecordOp
 }
 
 base::Result<std::string> add(const TypeSettings& settings, RecordOptions& options) {
+  TEPHRA_CHECK_OK(check_off_cpu_target(options.target));
   if (auto engine = off_cpu_engine(options.target); !engine) return add_without_bpf(settings, options, engine.error());
   add_off_cpu(settings.off_cpu, options);
   return std::string(kOffCpuEvent);

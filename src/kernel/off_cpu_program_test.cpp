@@ -166,6 +166,54 @@ TEST_F(OffCpuProgramTest, FullMapsLoseStacksAndNoTime) {
   }
 }
 
+// With more places than there is room for: a process of many threads that each give up their CPU so and so often is
+// told with every one of these waits, and with all their time, where sums of only 256 are kept apart.
+TEST_F(OffCpuProgramTest, MoreThreadsThanSums) {
+  constexpr uint64_t kThreads = 400;
+  constexpr uint64_t kNaps = 10;
+  std::array<int, 2> go{};
+  ASSERT_EQ(::pipe(go.data()), 0);
+  const pid_t napping = ::fork();
+  if (napping == 0) {
+    ::close(go[1]);
+    char byte = 0;
+    if (::read(go[0], &byte, 1) != 1) ::_exit(1);
+    std::vector<std::thread> threads;
+    for (uint64_t i = 0; i < kThreads; ++i) {
+      threads.emplace_back([] {
+        for (uint64_t nap = 0; nap < kNaps; ++nap) rest(1);
+      });
+    }
+    for (std::thread& thread : threads) thread.join();
+    ::_exit(0);
+  }
+  ::close(go[0]);
+  Account account;
+  OffCpuProgram::Settings settings;
+  settings.whom.processes = {napping};
+  settings.states = 1u << TEPHRA_WAIT_SLEEPING;
+  settings.threshold = nanoseconds::max();
+  settings.max_sums = 256;
+  auto program = OffCpuProgram::load(settings);
+  ASSERT_TRUE(program.ok()) << program.error().message();
+  ASSERT_TRUE((*program)->begin(account).ok());
+  ASSERT_EQ(::write(go[1], "x", 1), 1);
+  int status = 0;
+  ASSERT_EQ(::waitpid(napping, &status, 0), napping);
+  ASSERT_EQ(status, 0);
+  // Nothing was read meanwhile, so the sums of most threads had no room.
+  ASSERT_TRUE((*program)->stop(account).ok());
+  ::close(go[1]);
+  EXPECT_GT(account.without_stack.count, 0u);
+  EXPECT_GE(account.by_thread.size(), kThreads);
+  // Threads that start at once also wait for locks of their memory, and the first one waits for their end.
+  const auto& slept = account.by_state[TEPHRA_WAIT_SLEEPING];
+  EXPECT_GE(slept.count, kThreads * kNaps);
+  EXPECT_EQ(slept.count, (*program)->totals().switches);
+  EXPECT_GE(slept.ns, kThreads * kNaps * 1'000'000);
+  EXPECT_FALSE(account.by_thread.contains(0));
+}
+
 // Threads that wait before and after are told with their stacks, as long as was watched.
 TEST_F(OffCpuProgramTest, SeesThoseThatSleepAllAlong) {
   const Ponging asleep(1, true);

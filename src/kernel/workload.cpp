@@ -63,7 +63,13 @@ base::Result<Workload> Workload::fork(const std::vector<std::string>& arguments,
   ::sigaction(SIGCHLD, nullptr, &inherited);
   ::signal(SIGCHLD, SIG_DFL);
   const pid_t pid = ::fork();
-  if (pid < 0) return base::system_error("cannot start", arguments[0], errno);
+  if (pid < 0) {
+    return base::system_error("cannot start", arguments[0], errno,
+                              errno == EAGAIN
+                                  ? "There may be no more processes of this user (ulimit -u), in this "
+                                    "control group (pids.max) or on this machine: end some, or raise the limit."
+                                  : "");
+  }
   if (pid == 0) {
     go.write.reset();
     ::sigaction(SIGCHLD, &inherited, nullptr);

@@ -15,8 +15,8 @@ constexpr Words kCounters =
     " alignment-faults bpf-output branch-instructions branch-misses branches bus-cycles cache-misses "
     "cache-references cgroup-switches context-switches cpu-clock cpu-cycles cpu-migrations cs cycles dummy "
     "duration_time emulation-faults faults idle-cycles-backend idle-cycles-frontend instructions major-faults "
-    "migrations minor-faults offcpu-time page-faults ref-cycles samples stalled-cycles-backend stalled-cycles-frontend "
-    "task-clock wakers wall-clock ";
+    "migrations minor-faults offcpu-time page-faults ref-cycles run-time samples stalled-cycles-backend "
+    "stalled-cycles-frontend task-clock tcp tcp-bytes tcp-connect-time tcp-events wakers wall-clock ";
 
 constexpr std::array<Words, 7> kCaches{"L1-dcache", "L1-icache", "LLC", "branch", "dTLB", "iTLB", "node"};
 constexpr Words kCacheActions =

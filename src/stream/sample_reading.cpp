@@ -6,6 +6,8 @@
 #include "stream/io_reading.h"
 #include "stream/recording.h"
 #include "stream/switch_reading.h"
+#include "stream/syscall_reading.h"
+#include "stream/tcp_reading.h"
 #include "stream/wait_reading.h"
 #include "stream/weight_reading.h"
 
@@ -44,11 +46,8 @@ base::Status add_readings(Recording& recording, const ReadingOptions& options) {
   if (recording.converted) return {};
   using Add = base::Status (*)(Recording&, const ReadingOptions&);
   static constexpr std::array kAll{
-      Add{add_weight_reading},
-      Add{add_wait_reading},
-      Add{add_switch_reading},
-      Add{add_fault_reading},
-      Add{add_io_reading},
+      Add{add_weight_reading},  Add{add_wait_reading}, Add{add_switch_reading}, Add{add_fault_reading},
+      Add{add_syscall_reading}, Add{add_io_reading},   Add{add_tcp_reading},
   };
   for (const Add add : kAll) TEPHRA_CHECK_OK(add(recording, options));
   return {};

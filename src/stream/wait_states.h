@@ -11,6 +11,7 @@ namespace tephra::stream {
 inline constexpr std::string_view kWaitEvent = "offcpu-time";
 inline constexpr std::string_view kWaitsCounted = "waits";
 inline constexpr std::string_view kWakersEvent = "wakers";
+inline constexpr std::string_view kRunTimeEvent = "run-time";  // how long threads ran, where all their time is recorded
 inline constexpr std::string_view kStateLabel = "state";  // a name of wait_state_name
 // Of recordings that tell more (abi/wait_record.h):
 inline constexpr std::string_view kSyscallLabel = "syscall";  // the name of the system call

@@ -4,6 +4,7 @@ import glob
 import json
 import os
 import re
+import subprocess
 import unittest
 
 from support import LiveTest, parse_folded, program, run
@@ -23,20 +24,45 @@ class TypesTest(LiveTest):
             return parse_folded(file.read())
 
 
-    def assert_calls(self, stem, stacks, calls):
-        """Every call is there, or is told to be lost."""
-        report = self.tephra("report", "--json", "-q", "--event-filter", "raw_syscalls:sys_enter", stem + ".perf.data")
-        lost = json.loads(report.stdout)["verdict"]["lost"]
-        seen = sum(count for stack, count in stacks.items() if ";many_calls;" in stack)
-        self.assertLessEqual(seen, calls)
-        self.assertGreaterEqual(seen + lost, calls, stacks)
+    def assert_calls(self, stacks, calls, share):
+        """Every call is there, and so much of them with the function that makes them."""
+        counted = sum(count for stack, count in stacks.items() if stack.endswith(";[getppid]"))
+        self.assertEqual(counted, calls, stacks)
+        placed = sum(count for stack, count in stacks.items() if stack.endswith(";main;many_calls;[getppid]"))
+        self.assertGreaterEqual(placed, share * calls, stacks)
 
 
 class Counts(TypesTest):
     def test_every_system_call_by_its_stack(self):
         self.need_root()
-        self.profile("syscalls", program("known_calls"), "5000", "3")
-        self.assert_calls(self.stem(), self.folded(self.stem()), 5000)
+        result = self.profile("syscalls", program("known_calls"), "2000000", "50")
+        self.assertRegex(result.stderr, r"took [\d,]+ stacks at [\d.]+ µs each")
+        stacks = self.folded(self.stem())
+        # Until the recorder has learnt a new process, which takes some milliseconds, few stacks are copied.
+        self.assert_calls(stacks, 2000000, 0.9)
+        asleep = sum(count for stack, count in stacks.items() if ";many_sleeps;" in stack)
+        self.assertEqual(asleep, 50, stacks)
+
+    def test_time_in_system_calls(self):
+        self.need_root()
+        self.profile("syscalls", program("known_calls"), "1000", "500")
+        report = self.tephra("fold", "-q", "--event-filter", "syscall-time", self.stem() + ".perf.data")
+        stacks = parse_folded(report.stdout)
+        asleep = sum(ns for stack, ns in stacks.items() if stack.endswith("[clock_nanosleep]"))
+        # Each sleeps 200 microseconds at least.
+        self.assertGreaterEqual(asleep, 500 * 200_000)
+
+    def test_those_of_one_thread_or_process(self):
+        self.need_root()
+        spinner = subprocess.Popen([program("known_calls"), "100000000", "1"], stdout=subprocess.DEVNULL)
+        try:
+            self.tephra("profile", "-t", "syscalls", "-o", "out", "-d", "0.5", "-p", str(spinner.pid))
+        finally:
+            spinner.kill()
+            spinner.wait()
+        stacks = self.folded(self.stem())
+        self.assertGreater(sum(stacks.values()), 1000)
+        self.assertTrue(all(stack.startswith("known_calls;") for stack in stacks), stacks)
 
     def test_every_context_switch_by_its_stack(self):
         result = self.profile("ctx", program("known_calls"), "1", "400")
@@ -67,12 +93,12 @@ class Several(TypesTest):
             self.assertIn(title, result.stdout)
             with open(f"{stem}.{name}.svg") as file:
                 self.assertIn(title, file.read())
-        self.assert_calls(stem, self.folded(stem + ".syscalls"), 20000)
+        self.assert_calls(self.folded(stem + ".syscalls"), 20000, 0)
         with open(stem + ".html", encoding="utf-8") as file:
             facts = json.loads(re.search(r'id="tephra-facts">(.*?)</script>', file.read())[1])
         seen = {event["name"] for event in facts["events"] if event["count"]}
-        self.assertLessEqual({"context-switches", "raw_syscalls:sys_enter"}, seen)
-        self.assertEqual(len(seen), 3, seen)
+        self.assertLessEqual({"context-switches", "syscall-count", "syscall-time"}, seen)
+        self.assertEqual(len(seen), 4, seen)
 
     def test_one_without_samples_is_told(self):
         result = self.profile("cpu,ctx", program("spin"), "300")

@@ -49,6 +49,29 @@ class WallTest(OffCpuTest):
         for tid, ns in recorded.ran.items():
             self.assertLessEqual(ns, (after[tid] - before[tid]) * 1.01 + 5_000_000)
 
+    def test_files_are_shown_as_wall_clock_time(self):
+        _, _, path = self.profile("-t", "wall", target=("--", program("known_waits"), "mutex", "4"))
+        drawn = self.folded(path)
+        folded = self.tephra("fold", path)
+        self.assertIn("showing event wall-clock", folded.stderr)
+        self.assertEqual(parse_folded(folded.stdout), drawn)
+        chosen = self.tephra("fold", "--event-filter", "wall-clock", path)
+        self.assertEqual(parse_folded(chosen.stdout), drawn)
+        waits_alone = parse_folded(self.tephra("fold", "--event-filter", "offcpu-time", path).stdout)
+        self.assertLess(sum(waits_alone.values()), sum(drawn.values()))
+        report = self.tephra("report", "-g", "none", path).stdout
+        self.assertIn(f"# Event count (approx.): {sum(drawn.values())}", report)
+        self.tephra("convert", path, "-o", "all.pb.gz")
+        self.assertEqual(parse_folded(self.tephra("fold", "all.pb.gz").stdout), drawn)
+        script = self.tephra("script", "--event-filter", "wall-clock", path).stdout
+        self.assertEqual(sum(int(ns) for ns in re.findall(r" (\d+) wall-clock:", script)), sum(drawn.values()))
+        self.assertNotIn("wall-clock:", self.tephra("script", path).stdout)
+
+    def test_a_recording_without_running_has_no_wall_clock_time(self):
+        _, _, path = self.profile("-t", "offcpu", target=("--", program("known_waits"), "sleep", "1"))
+        result = self.tephra("report", "--event-filter", "wall-clock", path, status=1)
+        self.assertIn("it has no event 'wall-clock'. There is: offcpu-time", result.stderr)
+
     def test_limits_are_refused(self):
         result = self.tephra("profile", "-t", "wall", "--min-us", "5", "--", "true", status=2)
         self.assertIn("accounts for all time", result.stderr)

@@ -1,7 +1,7 @@
 // Waits in ways that are known: `kinds_of_wait KIND [ROUNDS]`, where KIND is lock, sleep, pipe, unix, tcp, fault or
 // disk (fault and disk read the file that is the third word, and drop it from the page cache first). Each round waits
-// some 10 ms (a disk: as long as it takes) in wait_for_KIND. Prints "TID NANOSECONDS": the waiting thread, and how long
-// it was in that function altogether.
+// some 10 ms (a disk: as long as it takes) in wait_for_KIND. Prints "TID NANOSECONDS CPU": the waiting thread, how long
+// it was in that function altogether, and for how much of this it had a CPU.
 #include <arpa/inet.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -22,9 +22,9 @@ namespace {
 
 constexpr long kRound = 10'000'000;
 
-uint64_t now() {
+uint64_t now(clockid_t clock = CLOCK_MONOTONIC) {
   timespec time{};
-  clock_gettime(CLOCK_MONOTONIC, &time);
+  clock_gettime(clock, &time);
   return static_cast<uint64_t>(time.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(time.tv_nsec);
 }
 
@@ -86,11 +86,16 @@ __attribute__((noinline)) void wait_for_disk(int file, size_t size) {
 
 namespace {
 
+uint64_t on_cpu = 0;  // of what was timed
+
 template <class Wait>
 uint64_t timed(Wait wait) {
+  const uint64_t cpu = now(CLOCK_THREAD_CPUTIME_ID);
   const uint64_t begin = now();
   wait();
-  return now() - begin;
+  const uint64_t elapsed = now() - begin;
+  on_cpu += now(CLOCK_THREAD_CPUTIME_ID) - cpu;
+  return elapsed;
 }
 
 // The other end of what is waited for writes after a while.
@@ -160,6 +165,8 @@ uint64_t wait_for_file(int rounds, const char* path, bool mapped) {
 }  // namespace
 
 int main(int count, char** words) {
+  // So that a recorder can get to know the program's code first.
+  if (const char* ms = std::getenv("FIRST_WAIT_MS")) pause_for(std::atol(ms) * 1'000'000);
   const std::string kind = count > 1 ? words[1] : "";
   const int rounds = count > 2 ? std::atoi(words[2]) : 20;
   int ends[2] = {-1, -1};
@@ -181,6 +188,7 @@ int main(int count, char** words) {
     std::fprintf(stderr, "usage: kinds_of_wait lock|sleep|pipe|unix|tcp|fault|disk [ROUNDS [FILE]]\n");
     return 2;
   }
-  std::printf("%ld %llu\n", syscall(SYS_gettid), static_cast<unsigned long long>(sum));
+  std::printf("%ld %llu %llu\n", syscall(SYS_gettid), static_cast<unsigned long long>(sum),
+              static_cast<unsigned long long>(on_cpu));
   return 0;
 }

@@ -186,6 +186,8 @@ void mix(long ms) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  // So that a recorder can get to know the program's code first.
+  if (const char* ms = std::getenv("FIRST_WAIT_MS")) sleep_ms(std::atol(ms));
   const std::string kind = argc > 1 ? argv[1] : "";
   const int number = argc > 2 ? std::atoi(argv[2]) : 10;
   if (kind == "sleep")

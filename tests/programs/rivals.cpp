@@ -48,6 +48,9 @@ struct Told {
   uint64_t longest_spin_ns = 0;
   long voluntary = 0;
   long involuntary = 0;
+  // What the kernel counts of the thread since it began; 0 where it does not.
+  uint64_t ran_ns = 0;
+  uint64_t queued_ns = 0;
 };
 
 void conclude(Told& told, uint64_t cpu_before) {
@@ -57,6 +60,11 @@ void conclude(Told& told, uint64_t cpu_before) {
   getrusage(RUSAGE_THREAD, &usage);
   told.voluntary = usage.ru_nvcsw;
   told.involuntary = usage.ru_nivcsw;
+  sched_yield();  // the count is up to date as of the last switch
+  std::FILE* file = std::fopen("/proc/thread-self/schedstat", "r");
+  if (file == nullptr) return;
+  if (std::fscanf(file, "%lu %lu", &told.ran_ns, &told.queued_ns) != 2) told.ran_ns = told.queued_ns = 0;
+  std::fclose(file);
 }
 
 void spin(uint64_t nanoseconds, Told& told) {
@@ -73,8 +81,9 @@ void spin(uint64_t nanoseconds, Told& told) {
 void print(const char* name, const Told& told, const char* end) {
   std::printf(
       "\"%s\": {\"tid\": %d, \"cpu_ns\": %lu, \"longest_gap_ns\": %lu, \"longest_spin_ns\": %lu, "
-      "\"voluntary\": %ld, \"involuntary\": %ld}%s",
-      name, told.tid, told.cpu_ns, told.longest_gap_ns, told.longest_spin_ns, told.voluntary, told.involuntary, end);
+      "\"voluntary\": %ld, \"involuntary\": %ld, \"ran_ns\": %lu, \"queued_ns\": %lu}%s",
+      name, told.tid, told.cpu_ns, told.longest_gap_ns, told.longest_spin_ns, told.voluntary, told.involuntary,
+      told.ran_ns, told.queued_ns, end);
 }
 
 void share(uint64_t nanoseconds) {

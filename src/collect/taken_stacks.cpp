@@ -1,4 +1,4 @@
-#include "collect/wait_stacks.h"
+#include "collect/taken_stacks.h"
 
 #include <linux/perf_event.h>
 
@@ -27,11 +27,15 @@ bool is_interrupt(std::string_view name) {
          name == "__do_softirq" || name == "el1h_64_irq" || name == "el0t_64_irq";
 }
 
-WaitStacks::KernelPlaces kernel_places() {
+bool calls_programs(std::string_view name) {
+  return name.starts_with("bpf_trace_run") || name.starts_with("__bpf_trace_") || name.starts_with("__traceiter_");
+}
+
+TakenStacks::KernelPlaces kernel_places() {
   struct Close {
     void operator()(std::FILE* file) const { std::fclose(file); }
   };
-  WaitStacks::KernelPlaces places;
+  TakenStacks::KernelPlaces places;
   const std::unique_ptr<std::FILE, Close> file(std::fopen("/proc/kallsyms", "re"));
   if (!file) return places;
   char line[512];
@@ -48,15 +52,17 @@ WaitStacks::KernelPlaces kernel_places() {
     }
     Places* const wanted = name == "__schedule" || name == "try_to_wake_up" ? &places.scheduler
                            : is_interrupt(name)                             ? &places.interrupts
+                           : calls_programs(name)                           ? &places.tracepoints
                                                                             : nullptr;
     if (wanted != nullptr && open == nullptr) open = &wanted->emplace_back(address, address);
   }
+  for (Places* each : {&places.scheduler, &places.interrupts, &places.tracepoints}) std::ranges::sort(*each);
   return places;
 }
 
 bool is_in(const Places& places, uint64_t address) {
-  return std::any_of(places.begin(), places.end(),
-                     [&](const auto& place) { return address >= place.first && address < place.second; });
+  const auto after = std::upper_bound(places.begin(), places.end(), std::pair(address, UINT64_MAX));
+  return after != places.begin() && address < std::prev(after)->second;
 }
 
 // As perf orders them: by the numbers of its registers. `saved` is what the kernel stores on entry.
@@ -114,7 +120,7 @@ void append_by_frame_pointers(const std::vector<uint64_t>& registers, base::Byte
 }
 
 // What callers are found by: the other registers change from wait to wait.
-std::string content_of(const WaitStacks::Stack& stack) {
+std::string content_of(const TakenStacks::Stack& stack) {
   const Pointers pointers = pointers_of(stack.registers).value_or(Pointers());
   std::string content(reinterpret_cast<const char*>(stack.chain.data()), stack.chain.size() * 8);
   content.append(reinterpret_cast<const char*>(&pointers), sizeof pointers);
@@ -133,9 +139,9 @@ std::string content_of(const WaitStacks::Stack& stack) {
 
 }  // namespace
 
-WaitStacks::WaitStacks(bool copies) : copies_(copies), places_(kernel_places()) {}
+TakenStacks::TakenStacks(bool copies) : copies_(copies), places_(kernel_places()) {}
 
-size_t WaitStacks::interrupt_words(const Stack& stack) const {
+size_t TakenStacks::interrupt_words(const Stack& stack) const {
   size_t words = 0;
   for (size_t at = 0; at < stack.chain.size() && stack.chain[at] != kUserMark; ++at) {
     if (is_in(places_.interrupts, stack.chain[at])) words = at + 1;
@@ -143,11 +149,18 @@ size_t WaitStacks::interrupt_words(const Stack& stack) const {
   return words;
 }
 
-void WaitStacks::add(const kernel::TakenStack& told) {
+void TakenStacks::add(const kernel::TakenStack& told) {
   Stack stack;
   stack.walk_end = told.head.misc;
   for (size_t at = 0; at + 8 <= told.chain.size(); at += 8) {
     stack.chain.push_back(base::load<uint64_t>(told.chain.data() + at));
+  }
+  // No deeper than that many frames: below may be a program that was interrupted.
+  constexpr size_t kMostToCall = 8;
+  for (size_t at = std::min(stack.chain.size(), kMostToCall); at-- > 1 && stack.chain.front() == kKernelMark;) {
+    if (!is_in(places_.tracepoints, stack.chain[at])) continue;
+    stack.chain.erase(stack.chain.begin() + 1, stack.chain.begin() + static_cast<ptrdiff_t>(at) + 1);
+    break;
   }
   const auto in_scheduler = [&](uint64_t address) { return is_in(places_.scheduler, address); };
   if (!stack.chain.empty() && stack.chain.front() == kKernelMark) {
@@ -175,7 +188,7 @@ void WaitStacks::add(const kernel::TakenStack& told) {
   stacks_[told.head.hash] = std::move(stack);
 }
 
-const WaitStacks::Stack* WaitStacks::find(uint64_t hash) const {
+const TakenStacks::Stack* TakenStacks::find(uint64_t hash) const {
   const auto found = stacks_.find(same_as(hash));
   return found == stacks_.end() ? nullptr : &found->second;
 }

@@ -11,8 +11,8 @@
 
 namespace tephra::collect {
 
-// The stacks that waits refer to by their hash, as they go into samples.
-class WaitStacks {
+// The stacks that waits, and sums of what threads do, refer to by their hash, as they go into samples.
+class TakenStacks {
  public:
   struct Stack {
     std::vector<uint64_t> chain;
@@ -24,12 +24,13 @@ class WaitStacks {
 
   // Where functions of the kernel are, as half-open ranges; empty where addresses are hidden.
   struct KernelPlaces {
-    std::vector<std::pair<uint64_t, uint64_t>> scheduler;   // what is above it is how the program was called
-    std::vector<std::pair<uint64_t, uint64_t>> interrupts;  // what is below it has nothing to do with what is above
+    std::vector<std::pair<uint64_t, uint64_t>> scheduler;    // what is above it is how the program was called
+    std::vector<std::pair<uint64_t, uint64_t>> tracepoints;  // they, and what is above, are how it was called
+    std::vector<std::pair<uint64_t, uint64_t>> interrupts;   // what is below it has nothing to do with what is above
   };
 
   // `copies`: samples can hold them; else they are followed here, by frame pointers.
-  explicit WaitStacks(bool copies);
+  explicit TakenStacks(bool copies);
 
   void add(const kernel::TakenStack& stack);
   // Null: it has not come.

@@ -1,0 +1,26 @@
+#include "analysis/activity_frames.h"
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+#include <utility>
+
+#include "analysis/label_frames.h"
+
+namespace tephra::analysis {
+
+model::Profile with_activity_frames(model::Profile profile) {
+  // How the names of events begin, and the label that says what they were.
+  static constexpr std::array<std::pair<std::string_view, std::string_view>, 4> kTelling{
+      {{"syscall-", "call"}, {"tcp-", "what"}, {"block-", "operation"}, {"file-", "operation"}}};
+  for (const auto& [begin, label] : kTelling) {
+    const bool is_there = std::ranges::any_of(
+        profile.events, [&](const model::Event& event) { return profile.text(event.name).starts_with(begin); });
+    if (!is_there) continue;
+    const bool done = add_label_frames(profile, label, LabelPlace::kLeaf, LabelNaming::kText);
+    if (done && label == "operation") break;  // of both
+  }
+  return profile;
+}
+
+}  // namespace tephra::analysis
