@@ -18,6 +18,9 @@ enum tephra_wait_state {
 #define TEPHRA_WAIT_OPEN_BEGIN 4  /* it had begun before the recording did: what is before is not counted */
 #define TEPHRA_WAIT_OPEN_END 8    /* it went on after the recording */
 #define TEPHRA_WAIT_NO_STACK 16   /* the stack could not be kept: the time is that of all such waits together */
+/* Why, beside TEPHRA_WAIT_NO_STACK; neither: there was no room for sums by stack. Set by the recorder. */
+#define TEPHRA_WAIT_NOT_SAMPLED 64 /* to keep the budget */
+#define TEPHRA_WAIT_STACK_LOST 128 /* it found no room on its way out of the kernel */
 #define TEPHRA_WAIT_IN_FAULT 32   /* not in a system call: a page fault or an interrupt took the CPU away */
 
 #define TEPHRA_NO_SYSCALL 0xffffffffu

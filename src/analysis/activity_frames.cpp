@@ -6,13 +6,14 @@
 #include <utility>
 
 #include "analysis/label_frames.h"
+#include "analysis/tcp_summary.h"
 
 namespace tephra::analysis {
 
 model::Profile with_activity_frames(model::Profile profile) {
   // How the names of events begin, and the label that says what they were.
-  static constexpr std::array<std::pair<std::string_view, std::string_view>, 4> kTelling{
-      {{"syscall-", "call"}, {"tcp-", "what"}, {"block-", "operation"}, {"file-", "operation"}}};
+  static constexpr std::array<std::pair<std::string_view, std::string_view>, 3> kTelling{
+      {{"syscall-", "call"}, {"block-", "operation"}, {"file-", "operation"}}};
   for (const auto& [begin, label] : kTelling) {
     const bool is_there = std::ranges::any_of(
         profile.events, [&](const model::Event& event) { return profile.text(event.name).starts_with(begin); });
@@ -20,7 +21,7 @@ model::Profile with_activity_frames(model::Profile profile) {
     const bool done = add_label_frames(profile, label, LabelPlace::kLeaf, LabelNaming::kText);
     if (done && label == "operation") break;  // of both
   }
-  return profile;
+  return with_tcp_frames(std::move(profile));
 }
 
 }  // namespace tephra::analysis

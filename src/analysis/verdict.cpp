@@ -15,8 +15,11 @@
 #include "base/units.h"
 #include "model/entry_names.h"
 #include "model/event_weight.h"
+#include "model/kept_samples.h"
 #include "model/merge.h"
 #include "model/reading_notes.h"
+#include "stream/fault_reading.h"
+#include "stream/wait_states.h"
 
 namespace tephra::analysis {
 namespace {
@@ -29,6 +32,7 @@ using model::StackId;
 
 constexpr size_t kMostStackEnds = 12;  // that are printed
 constexpr std::string_view kSamples = "samples";
+constexpr double kMuchTimeOff = 0.2;   // of a thread's time: what is shown is not what it did
 constexpr uint64_t kFewSamples = 100;  // below, the line says how uncertain shares are
 
 std::string percent(double share) {
@@ -318,6 +322,7 @@ class Advisor {
     advise_on_origin();
     advise_on_file();
     advise_on_loss();
+    advise_on_times();
     advise_on_steal();
     advise_on_stacks();
     advise_on_names();
@@ -385,6 +390,15 @@ class Advisor {
     }
   }
 
+  void advise_on_times() {
+    const auto& account = verdict_.time_account;
+    if (!account || account->off == 0) return;
+    add(account->worst > kMuchTimeOff ? 2 : 1, account->worst,
+        fmt::format("what is told of thread {} comes to {} of the {} that it was there", account->worst_tid,
+                    base::duration_text(account->worst_told_ns), base::duration_text(account->worst_life_ns)),
+        "Its time is not all recorded, or some twice; the recorder's notes may say why. Record again.");
+  }
+
   void advise_on_steal() {
     if (!steal_is_notable(verdict_)) return;
     add(0, *verdict_.steal, steal_text(verdict_),
@@ -448,6 +462,19 @@ class Advisor {
                : "build with -fno-omit-frame-pointer.";
   }
 
+  // How to take fewer stacks of what is shown: not all of it has a rate.
+  std::string fewer_stacks(std::string_view usual) const {
+    const auto& events = profile_.samples.event;
+    const std::string_view event = events.empty() ? "" : profile_.text(profile_.events[events[0]].name);
+    if (event == stream::kResidentMemory) {
+      return "Take one fault in several (--period 10), or record fewer processes at once.";
+    }
+    if (event == stream::kWaitEvent || event == kWallEvent) {
+      return "Take fewer stacks (--budget 1%), or record fewer processes at once.";
+    }
+    return std::string(usual);
+  }
+
   // One piece of advice a reason, with the modules in which walks ended for it.
   void advise_on_walks() {
     std::map<Reason, ByModule> by_reason;
@@ -457,7 +484,8 @@ class Advisor {
       for (const auto& [module, count] : modules) samples += count;
       const WalkAdvice advice = walk_advice(reason);
       add(badness_below(verdict_.stacks_rooted, &Limits::rooted), of_all(samples),
-          fmt::format("{} {}, in {}", of_samples(samples), advice.problem, worst(modules)), std::string(advice.fix));
+          fmt::format("{} {}, in {}", of_samples(samples), advice.problem, worst(modules)),
+          reason == Reason::stack_not_copied ? fewer_stacks(advice.fix) : std::string(advice.fix));
     }
   }
 
@@ -577,9 +605,11 @@ std::vector<std::string> notes_of(const Profile& profile) {
 
 }  // namespace
 
-Verdict judge(const Profile& profile) {
-  if (has_more_than_wall_clock(profile)) return judge(without_wall_clock(profile));
+namespace {
+
+Verdict judge_samples(const Profile& profile, const std::optional<model::TimeAccount>& account) {
   Verdict verdict;
+  verdict.time_account = account;
   verdict.engine = profile.facts.engine;
   verdict.lost = profile.quality.lost;
   verdict.throttled = profile.quality.throttled;
@@ -603,8 +633,31 @@ Verdict judge(const Profile& profile) {
   collect_reasons(profile, verdict, findings);
   verdict.grade = grade(profile, verdict, findings);
   if (const auto told = verdict_of_origin(profile)) verdict.grade = std::max(verdict.grade, told->grade);
+  if (account && account->off > 0) {
+    verdict.grade = std::max(verdict.grade, account->worst > kMuchTimeOff ? Grade::kPoor : Grade::kFair);
+  }
   Advisor(profile, verdict, findings).advise();
   return verdict;
+}
+
+std::string account_text(const model::TimeAccount& account) {
+  std::string text = fmt::format("running and waiting of each of {} come to its elapsed time within {:.2f} %",
+                                 base::counted(account.threads, "thread"), 100 * account.worst);
+  if (account.off > 0) text += fmt::format("; of {} by more than 1 %", base::with_separators(account.off));
+  if (account.not_told > 0) {
+    text += fmt::format("; of {} it is not known since when", base::counted(account.not_told, "thread"));
+  }
+  return text;
+}
+
+}  // namespace
+
+Verdict judge(const Profile& profile) {
+  const std::vector<char> wall = model::samples_of(profile, kWallEvent);
+  const bool any_wall = std::ranges::find(wall, 1) != wall.end();
+  const auto account = any_wall ? profile.facts.time_account : std::nullopt;
+  return has_more_than_wall_clock(profile) ? judge_samples(without_wall_clock(profile), account)
+                                           : judge_samples(profile, account);
 }
 
 std::string one_line(const Verdict& verdict) {
@@ -638,6 +691,11 @@ std::string one_line(const Verdict& verdict) {
     text += fmt::format(", {} records unreadable", base::with_separators(damaged));
   }
   if (count_of(verdict, Reason::file_truncated) > 0) text += ", recording cut off";
+  if (const auto& account = verdict.time_account; account && account->off > 0) {
+    text +=
+        fmt::format(", the times of {} of {} threads do not add up by up to {}", base::with_separators(account->off),
+                    base::with_separators(account->threads), percent(account->worst));
+  }
   for (const std::string& note : verdict.notes) text += ", " + note;
   // Of what was counted in full, or estimated already, that says nothing.
   if (verdict.samples > 0 && verdict.samples < kFewSamples && verdict.counted == kSamples) {
@@ -659,6 +717,7 @@ std::string details(const Verdict& verdict) {
     text += fmt::format("\n    {} each: {}, {} cut", base::bytes_text(size.bytes),
                         base::counted(size.samples, "sample"), base::with_separators(size.cut));
   }
+  if (verdict.time_account) text += "\n  " + account_text(*verdict.time_account);
   if (verdict.steal) text += "\n  " + steal_text(verdict);
   if (verdict.recorder_cpu_seconds) {
     text += fmt::format("\n  recording used {:.2f} s of CPU time", *verdict.recorder_cpu_seconds);

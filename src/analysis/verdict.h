@@ -49,6 +49,8 @@ struct Verdict {
     std::string fix;
   };
   std::vector<Advice> advice;
+  // Of recordings of all time: how well that of each thread comes to its life.
+  std::optional<model::TimeAccount> time_account;
   std::vector<std::string> notes;  // how samples were read, where that is not as their records say
 };
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <map>
 #include <unordered_map>
 
 #include "analysis/added_frames.h"
@@ -50,12 +51,22 @@ class RaisedStacks {
   std::vector<StackId> path_;
 };
 
-bool is_stack_lost(const Profile& profile, size_t row) {
-  if (profile.samples.labels.empty()) return false;
-  const auto& labels = profile.label_sets[profile.samples.labels[row]].labels;
-  return std::ranges::any_of(labels, [&](const model::Label& label) {
-    return profile.text(label.key) == stream::kStackLabel && profile.text(label.text) == stream::kStackNotKept;
-  });
+// The frame that stands for stacks that are not there, by the reason; null: they are, or nobody says why not.
+const char* stand_in(std::string_view reason) {
+  if (reason == stream::kStackNotKept) return "[stack map full]";
+  if (reason == stream::kStackNotSampled) return "[not sampled]";
+  return reason == stream::kStackLost ? "[stack lost]" : nullptr;
+}
+
+// Of each set of labels.
+std::vector<const char*> stand_ins(const Profile& profile) {
+  std::vector<const char*> frames;
+  for (const model::LabelSet& set : profile.label_sets) {
+    const auto says_why = [&](const model::Label& label) { return profile.text(label.key) == stream::kStackLabel; };
+    const auto why = std::ranges::find_if(set.labels, says_why);
+    frames.push_back(why == set.labels.end() ? nullptr : stand_in(profile.text(why->text)));
+  }
+  return frames;
 }
 
 }  // namespace
@@ -85,11 +96,15 @@ Profile with_wait_frames(Profile profile, const std::vector<WaitKind>& kinds) {
 }
 
 Profile with_lost_stacks(Profile profile) {
-  StackId lost;
+  if (profile.samples.labels.empty()) return profile;
+  const std::vector<const char*> frames = stand_ins(profile);
+  std::map<std::string_view, StackId> stacks;
   for (size_t row = 0; row < profile.samples.size(); ++row) {
-    if (profile.samples.stack[row] || !is_stack_lost(profile, row)) continue;
-    if (!lost) lost = profile.stacks.add({StackId{}, add_frame("[stack map full]", profile)});
-    profile.samples.stack[row] = lost;
+    const char* const frame = frames[profile.samples.labels[row].value];
+    if (profile.samples.stack[row] || frame == nullptr) continue;
+    StackId& stack = stacks[frame];
+    if (!stack) stack = profile.stacks.add({StackId{}, add_frame(frame, profile)});
+    profile.samples.stack[row] = stack;
   }
   return profile;
 }

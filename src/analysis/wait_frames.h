@@ -15,7 +15,8 @@ model::Profile with_wait_frames(model::Profile profile, const std::vector<WaitKi
 // Whether a name is that of a frame which says what is waited for, or who ended it.
 bool is_wait_frame(std::string_view name);
 
-// The profile with a frame "[stack map full]" where waits are counted whose stacks the recorder could not keep.
+// The profile with a frame that says why where the recorder could not keep the stacks of waits: "[stack map full]",
+// "[not sampled]", "[stack lost]".
 model::Profile with_lost_stacks(model::Profile profile);
 
 }  // namespace tephra::analysis

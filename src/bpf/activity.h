@@ -193,6 +193,11 @@ int watch_existing(struct bpf_iter__task* ctx) {
   return 0;
 }
 
+/* How long something has gone on when counting ended. It may have begun in that very moment. */
+static __always_inline __u64 activity_until_stop(__u64 since) {
+  return watch_state.stopped > since ? watch_state.stopped - since : 0;
+}
+
 /* For an iteration at the end: what still goes on, as a record. */
 static __always_inline void activity_tell(struct bpf_iter__task* ctx, struct tephra_activity_key* key, __u64 count,
                                           __u64 bytes, __u64 ns) {

@@ -481,6 +481,6 @@ int tell_open(struct bpf_iter__task* ctx) {
   watch = bpf_task_storage_get(&watches, task, 0, 0);
   if (!watch || !watch->since) return 0;
   key = call_key(task, watch);
-  activity_tell(ctx, &key, 1, 0, watch_state.stopped - watch->since);
+  activity_tell(ctx, &key, 1, 0, activity_until_stop(watch->since));
   return 0;
 }

@@ -48,6 +48,6 @@ int tell_open(struct bpf_iter__task* ctx) {
   watch = bpf_task_storage_get(&watches, task, 0, 0);
   if (!watch || !watch->since) return 0;
   key = activity_key(task, TEPHRA_SYSCALL, watch->detail, watch->stack);
-  activity_tell(ctx, &key, 0, 0, watch_state.stopped - watch->since);
+  activity_tell(ctx, &key, 0, 0, activity_until_stop(watch->since));
   return 0;
 }

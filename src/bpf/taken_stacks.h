@@ -123,13 +123,15 @@ static long hash_words(__u32 index, struct hash_loop* loop) {
 
 static __always_inline __u64 hash_of(struct tephra_walk* walk, __u32 end) {
   struct hash_loop loop = {.walk = walk, .even = end + 1, .odd = walk->position, .end = walk->position};
-  __u32 at = walk->position;
-  __u32 i;
   /* What is behind the chain is of another stack. */
-#pragma unroll
-  for (i = 0; i < HASH_WORDS - 1; ++i, ++at) {
-    if (at < TEPHRA_WALK_WORDS) walk->words[at] = 0;
-  }
+  tephra_put(walk, 0);
+  tephra_put(walk, 0);
+  tephra_put(walk, 0);
+  tephra_put(walk, 0);
+  tephra_put(walk, 0);
+  tephra_put(walk, 0);
+  tephra_put(walk, 0);
+  walk->position = loop.end;
   bpf_loop(TEPHRA_WALK_WORDS / HASH_WORDS, hash_words, &loop, 0);
   HASH_INTO(loop.even, loop.odd);
   loop.even &= ~HASH_OF_COPY;
@@ -223,7 +225,7 @@ static __always_inline __u64 number_of_copy(void) {
 
 /* Behind the kernel's part of the chain: the registers and as much of the stack as can be read. Returns its bytes. */
 static __always_inline __u32 put_copy(struct tephra_walk* walk) {
-  __u32 at = walk->position;
+  __u64 at = walk->position; /* Linux 6.1 loses the bounds of narrower numbers */
   __u64 sp = walk->frame.sp;
   __u32 bytes = COPY_BYTES;
   asm volatile("" : "+r"(at));

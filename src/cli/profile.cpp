@@ -300,10 +300,16 @@ base::Error explain_no_samples(const collect::RecordOptions& options, const Reco
 
 base::Error nothing_recorded(const collect::RecordOptions& options, const std::vector<ShownType>& types,
                              const Recorded& recorded) {
-  if (types.size() == 1 && types[0].type->nothing_seen != nullptr) {
-    return types[0].type->nothing_seen(recorded.summary.seconds);
+  const auto reason = [&](const ShownType& shown) {
+    const auto own = shown.type->nothing_seen;
+    return own != nullptr ? own(recorded.summary.seconds) : explain_no_samples(options, recorded);
+  };
+  if (types.size() == 1) return reason(types[0]);
+  std::string why;
+  for (const ShownType& shown : types) {
+    why += fmt::format("{}{}: {}", why.empty() ? "" : "; ", shown.type->name, reason(shown).why);
   }
-  return explain_no_samples(options, recorded);
+  return base::failed("nothing was recorded of any type", "", why, reason(types[0]).fix);
 }
 
 base::Result<int> record_and_draw(const collect::RecordOptions& options, const std::vector<ShownType>& types,

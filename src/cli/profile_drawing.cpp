@@ -6,19 +6,17 @@
 #include <utility>
 
 #include "analysis/call_tree.h"
-#include "analysis/io_summary.h"
 #include "analysis/resident_memory.h"
 #include "analysis/top.h"
 #include "analysis/top_waits.h"
 #include "base/file.h"
 #include "cli/report_page.h"
 #include "cli/source_options.h"
+#include "cli/type_pictures.h"
 #include "cli/wait_colors.h"
 #include "formats/folded.h"
 #include "model/event_weight.h"
-#include "stream/io_events.h"
 #include "views/flame_svg.h"
-#include "views/io_text.h"
 #include "views/report_text.h"
 #include "views/resident_memory_text.h"
 
@@ -38,7 +36,7 @@ base::Status draw_type(const DrawnType& drawn, const InputOptions& wanted) {
   const bool by_value = weighs_by_value(drawn);
   TEPHRA_CHECK_OK(base::write_file(drawn.stem + ".folded", formats::write_folded(profile, {.by_value = by_value})));
   views::FlameSvgOptions picture;
-  picture.title = drawn.title.empty() ? std::string(drawn.type->title) : drawn.title;
+  picture.title = drawn.title;
   picture.full_names = wanted.symbols.full_names;
   picture.weight = by_value ? analysis::Weight::kValue : analysis::Weight::kSamples;
   const auto tree = tree_with_wait_colors(profile, {}, picture);
@@ -51,48 +49,16 @@ bool has_one_event(const model::Profile& profile) {
   return std::all_of(events.begin(), events.end(), [&](model::EventId event) { return event == events[0]; });
 }
 
-bool has_samples_of(const model::Profile& profile, const std::string& event) {
-  return event.empty() || std::ranges::any_of(profile.samples.event, [&](model::EventId id) {
-           return profile.text(profile.events[id].name) == event;
-         });
-}
-
-// Requests to devices and calls on files have a picture each, where there were any. `options` are those of one event.
-base::Status draw_io(const model::Profile& all, const collect::ProfileType& type, const std::string& stem,
-                     InputOptions options, std::vector<DrawnType>& drawn) {
-  const bool timed = has_samples_of(all, std::string(stream::kBlockTimeEvent));
-  const struct {
-    std::string_view event;
-    std::string_view name;
-    std::string_view title;
-  } pictures[] = {{timed ? stream::kBlockTimeEvent : stream::kBlockBytesEvent, "io-block",
-                   timed ? "Requests to devices, by time" : "Requests to devices, by bytes"},
-                  {stream::kFileTimeEvent, "io-file", "Calls on files, by time"}};
-  bool more = false;
-  for (const auto& picture : pictures) {
-    options.event = picture.event;
-    if (!has_samples_of(all, options.event)) continue;
-    DrawnType next{&type, fmt::format("{}.{}", stem, picture.name), {}, std::string(picture.title), "", more};
-    TEPHRA_TRY(next.input, load(options));
-    if (!more) next.text = views::io_text(analysis::io_summary(all, kTopFunctions), !options.symbols.full_names);
-    TEPHRA_CHECK_OK(draw_type(next, options));
-    drawn.push_back(std::move(next));
-    more = true;
-  }
-  return {};
-}
-
 void show_type(const DrawnType& drawn, const InputOptions& wanted, bool alone) {
   if (drawn.more) return;
   const Input& input = drawn.input;
   if (!alone) fmt::print("{}\n", drawn.type->title);
+  if (!drawn.table.empty()) fmt::print("{}\n", drawn.table);
   const model::Totals whole = model::totals(input.profile);
   const bool shorten = !wanted.symbols.full_names;
-  if (!drawn.text.empty()) {
-    fmt::print("{}\n", drawn.text);
-  } else if (drawn.type->table == collect::TypeTable::kWaits) {
+  if (drawn.type->table == collect::TypeTable::kWaits) {
     fmt::print("{}\n", views::top_waits_text(analysis::top_waits(input.profile, kTopFunctions), whole, shorten));
-  } else {
+  } else if (drawn.table.empty() || drawn.type->table == collect::TypeTable::kTcp) {
     fmt::print("{}\n", views::top_text(analysis::top_functions(input.profile, kTopFunctions), whole, shorten));
   }
   if (drawn.type->table == collect::TypeTable::kMemory) {
@@ -115,20 +81,20 @@ base::Result<std::vector<DrawnType>> draw_profile(const std::string& stem, const
   options.build.keep_every_sample = false;
   std::vector<DrawnType> drawn;
   for (const ShownType& shown : types) {
-    if (shown.type->table == collect::TypeTable::kIo) {
-      TEPHRA_CHECK_OK(draw_io(all.profile, *shown.type, stem, options, drawn));
-      continue;
+    std::string table = table_of(*shown.type, all.profile, kTopFunctions, !wanted.symbols.full_names);
+    bool more = false;
+    for (const TypePicture& picture : pictures_of(shown, all.profile, types.size() == 1)) {
+      DrawnType next{shown.type, stem + picture.ending, {}, picture.title, std::exchange(table, ""), more};
+      more = true;
+      if (types.size() == 1 && has_one_event(all.profile)) {
+        next.input = std::move(all);
+      } else {
+        options.event = picture.event;
+        TEPHRA_TRY(next.input, load(options));
+      }
+      TEPHRA_CHECK_OK(draw_type(next, wanted));
+      drawn.push_back(std::move(next));
     }
-    if (types.size() > 1 && !has_samples_of(all.profile, shown.event)) continue;
-    DrawnType next{shown.type, types.size() == 1 ? stem : fmt::format("{}.{}", stem, shown.type->name), {}};
-    if (types.size() == 1 && has_one_event(all.profile)) {
-      next.input = std::move(all);
-    } else {
-      options.event = shown.event;
-      TEPHRA_TRY(next.input, load(options));
-    }
-    TEPHRA_CHECK_OK(draw_type(next, wanted));
-    drawn.push_back(std::move(next));
   }
   return drawn;
 }

@@ -21,7 +21,7 @@ struct DrawnType {
   std::string stem;  // of its files
   Input input;
   std::string title{};  // of its picture
-  std::string text{};   // the table that tells most of it, where that is made of more than `input`
+  std::string table{};  // what tells most of it, where that is made of more than `input`
   bool more = false;    // another picture of the type before
 };
 

@@ -18,8 +18,9 @@ extern const Command kSchedCommand;
 extern const Command kScriptCommand;
 
 std::span<const Command> commands() {
-  static const std::array kCommands{kProfileCommand, kRecordCommand, kReportCommand,  kFlameCommand,   kDiffCommand,
-                                    kFoldCommand,    kScriptCommand, kSchedCommand,  kConvertCommand, kArchiveCommand, kDoctorCommand};
+  static const std::array kCommands{kProfileCommand, kRecordCommand,  kReportCommand, kFlameCommand,
+                                    kDiffCommand,    kFoldCommand,    kScriptCommand, kSchedCommand,
+                                    kConvertCommand, kArchiveCommand, kDoctorCommand};
   return kCommands;
 }
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
 #include <cstring>
 #include <map>
 #include <tuple>
@@ -34,6 +35,10 @@ OffCpuProgram::Settings program_settings(const OffCpuSettings& wanted, const Sur
   settings.split_wakeups = wanted.wall;
   settings.wakers = wanted.wakers;
   settings.budget = wanted.budget.value_or(0);
+  // For tests: what happens when the kernel has no room.
+  if (const char* const most = std::getenv("TEPHRA_OFF_CPU_SUMS")) {
+    settings.max_sums = std::max(1u, static_cast<uint32_t>(std::strtoul(most, nullptr, 10)));
+  }
   return settings;
 }
 
@@ -128,7 +133,7 @@ void OffCpuCollector::hear(const tephra_wait_told& told) {
     return;
   }
   add(totals_.by_state[told.key.state % TEPHRA_OFF_CPU_STATES], sum);
-  if (settings_.wall) told_of_thread_[told.key.tid] += sum.ns;
+  if (settings_.wall) account_for(told.key, sum.ns);
   write_wait({told.key, sum, told.cpu}, false);
 }
 
@@ -141,11 +146,18 @@ void OffCpuCollector::hear(const tephra_wait_key& key, const tephra_wait_sum& su
     return;
   }
   add(totals_.by_state[key.state], sum);
-  if (settings_.wall) told_of_thread_[key.tid] += sum.ns;
+  if (settings_.wall) account_for(key, sum.ns);
   tephra_wait_sum& mine = sums_[key];
   mine.ns += sum.ns;
   mine.count += sum.count;
   mine.last = std::max(mine.last, sum.last);
+}
+
+void OffCpuCollector::account_for(const tephra_wait_key& key, uint64_t ns) {
+  told_of_thread_[key.tid] += ns;
+  if (first_tid_ != 0) return;
+  first_pid_ = key.pid;
+  first_tid_ = key.tid;
 }
 
 void OffCpuCollector::hear(const tephra_walk_wanted& wanted) {
@@ -178,6 +190,15 @@ void OffCpuCollector::hear(const tephra_waker_told& waker) {
   wakers_->write(sample, records_);
 }
 
+// For readers that check the account: two run times of no length say when counting began and ended.
+void OffCpuCollector::write_bounds() {
+  if (!run_times_ || first_tid_ == 0) return;
+  const uint32_t tid = first_tid_;
+  for (const uint64_t time : {program_->begun_ns(), program_->stopped_ns()}) {
+    write_run_time({{.pid = static_cast<uint32_t>(first_pid_), .tid = tid, .state = TEPHRA_RAN}, {0, 0, time}, 0});
+  }
+}
+
 void OffCpuCollector::write_run_time(const Wait& wait) {
   if (!run_times_) return;
   MadeSample sample;
@@ -201,7 +222,7 @@ void OffCpuCollector::write_wait(const Wait& wait, bool last) {
   }
   if (stack == nullptr) {
     add(totals_.stack_lost, wait.sum);
-    told.key.flags |= TEPHRA_WAIT_NO_STACK;
+    told.key.flags |= TEPHRA_WAIT_NO_STACK | TEPHRA_WAIT_STACK_LOST;
     stack = &kNoStack;
   }
   const tephra_wait_record record = record_of(told.key, told.sum);
@@ -268,7 +289,9 @@ void OffCpuCollector::write_sums(bool last) {
       continue;
     }
     if (key.flags & TEPHRA_WAIT_NO_STACK) add(settings_.budget ? totals_.not_sampled : totals_.no_room, sum);
-    write_wait({key, sum, 0}, last);
+    tephra_wait_key told = key;
+    if (key.flags & TEPHRA_WAIT_NO_STACK && settings_.budget) told.flags |= TEPHRA_WAIT_NOT_SAMPLED;
+    write_wait({told, sum, 0}, last);
   }
   for (const Wait& wait : std::exchange(without_stack_, {})) write_wait(wait, last);
   for (const auto& waker : std::exchange(wakers_without_stack_, {})) {
@@ -301,6 +324,7 @@ base::Status OffCpuCollector::tick() {
 base::Status OffCpuCollector::stop() {
   TEPHRA_CHECK_OK(program_->stop(*this));
   write_sums(true);
+  write_bounds();
   return {};
 }
 

@@ -75,6 +75,8 @@ class OffCpuCollector : public Collector, private kernel::OffCpuProgram::Listene
   void write_sums(bool last);
   void write_wait(const Wait& wait, bool last);
   void write_run_time(const Wait& wait);
+  void write_bounds();
+  void account_for(const tephra_wait_key& key, uint64_t ns);
   void keep_budget();
   void spread_not_sampled();
   std::string account_text() const;
@@ -95,6 +97,8 @@ class OffCpuCollector : public Collector, private kernel::OffCpuProgram::Listene
   // Where all time is accounted for: what was told of each thread, and how long those at the end were watched.
   std::unordered_map<uint32_t, uint64_t> told_of_thread_;
   std::unordered_map<uint32_t, uint64_t> lived_;
+  uint32_t first_pid_ = 0;  // whoever was told of first
+  uint32_t first_tid_ = 0;
   Totals totals_;
   uint64_t ticks_ = 0;
   uint64_t stacks_refused_ = 0;

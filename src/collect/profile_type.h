@@ -28,7 +28,9 @@ enum class TypeTable {
   kFunctions,  // those that took most
   kWaits,      // where threads waited, and for what; values are times
   kMemory,     // functions, and what became resident
+  kCalls,      // system calls, by count and by time
   kIo,         // requests to devices and calls on files, which have a picture each
+  kTcp,        // what happened over TCP, with whom, and functions
 };
 
 // A kind of profile: what is recorded for it, and what of the recording shows it. One file each (type_NAME.cpp).

@@ -13,10 +13,11 @@ extern const ProfileType kTypeCacheMisses;
 extern const ProfileType kTypeSyscalls;
 extern const ProfileType kTypeMemory;
 extern const ProfileType kTypeIo;
+extern const ProfileType kTypeTcp;
 
 std::span<const ProfileType* const> profile_types() {
-  static const std::array kTypes{&kTypeCpu, &kTypeOffCpu,          &kTypeWall,        &kTypeMemory,
-                                 &kTypeIo,  &kTypeContextSwitches, &kTypeCacheMisses, &kTypeSyscalls};
+  static const std::array kTypes{&kTypeCpu, &kTypeOffCpu,          &kTypeWall,        &kTypeMemory,  &kTypeIo,
+                                 &kTypeTcp, &kTypeContextSwitches, &kTypeCacheMisses, &kTypeSyscalls};
   return kTypes;
 }
 

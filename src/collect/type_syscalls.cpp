@@ -33,7 +33,7 @@ base::Error nothing_seen(double seconds) {
 
 }  // namespace
 
-extern const ProfileType kTypeSyscalls{"syscalls", "system calls, and the time in them", "System calls", add,
-                                       nothing_seen};
+extern const ProfileType kTypeSyscalls{
+    "syscalls", "system calls, and the time in them", "System calls", add, nothing_seen, TypeTable::kCalls};
 
 }  // namespace tephra::collect

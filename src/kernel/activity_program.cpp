@@ -3,6 +3,7 @@
 #include <errno.h>
 
 #include <functional>
+#include <string>
 #include <utility>
 
 #include "base/clock.h"
@@ -17,6 +18,7 @@
 // Know the types of the ones above.
 #include "bpf/io.skel.h"
 #include "bpf/syscalls.skel.h"
+#include "bpf/tcp.skel.h"
 #endif
 
 namespace tephra::kernel {
@@ -69,6 +71,8 @@ Opened open_activity(Activity activity) {
       return open_skeleton(syscalls__open, syscalls__load, syscalls__destroy);
     case Activity::kIo:
       return open_io();
+    case Activity::kTcp:
+      return open_skeleton(tcp__open, tcp__load, tcp__destroy);
     default:
       errno = ENOTSUP;
       return {};
@@ -89,6 +93,17 @@ bool is_iteration(const bpf_program* program) {
   return std::string_view(bpf_program__section_name(program)).starts_with("iter");
 }
 
+// Tracepoints that older kernels do not have: what they would tell is missing there, which the type says.
+void leave_out_missing(bpf_object* object) {
+  for (const char* const name : {"sent", "received"}) {
+    bpf_program* const program = bpf_object__find_program_by_name(object, name);
+    if (program == nullptr) continue;
+    const std::string_view section = bpf_program__section_name(program);
+    const std::string tracepoint(section.substr(section.find('/') + 1));
+    if (!has_tracepoint(tracepoint.c_str())) bpf_program__set_autoload(program, false);
+  }
+}
+
 bool is_run_once(const bpf_program* program) { return std::string_view(bpf_program__name(program)) == "note_recorder"; }
 
 class Loaded : public ActivityProgram {
@@ -102,8 +117,7 @@ class Loaded : public ActivityProgram {
                }));
     bpf_program* program = nullptr;
     bpf_object__for_each_program(program, opened_.object) {
-      const bool attached = bpf_program__autoload(program) && !is_iteration(program) && !is_run_once(program);
-      if (attached) TEPHRA_CHECK_OK(watching_.attach(program));
+      if (!is_iteration(program) && !is_run_once(program)) TEPHRA_CHECK_OK(watching_.attach(program));
     }
     return watching_.iterate(iteration("watch_existing"), [](base::Bytes) {});
   }
@@ -237,6 +251,8 @@ ActivityProgram::Totals Loaded::totals() const {
 
 #if TEPHRA_BPF
 
+bool has_tracepoint(const char* name) { return libbpf_find_vmlinux_btf_id(name, BPF_TRACE_RAW_TP) > 0; }
+
 base::Result<std::unique_ptr<ActivityProgram>> ActivityProgram::load(const Settings& wanted) {
   Settings settings = wanted;
   static_cast<WatchSettings&>(settings) = usable(wanted);
@@ -245,6 +261,7 @@ base::Result<std::unique_ptr<ActivityProgram>> ActivityProgram::load(const Setti
   Opened opened = open_activity(settings.activity);
   if (!opened.skeleton) return explain_bpf(kWhat, errno, log.text());
   set_watching(settings, *opened.constants);
+  leave_out_missing(opened.object);
   int error = set_maps(opened.object, settings);
   if (error == 0) error = opened.load();
   if (error != 0) return explain_bpf(kWhat, -error, log.text());
@@ -254,6 +271,8 @@ base::Result<std::unique_ptr<ActivityProgram>> ActivityProgram::load(const Setti
 }
 
 #else
+
+bool has_tracepoint(const char*) { return false; }
 
 base::Result<std::unique_ptr<ActivityProgram>> ActivityProgram::load(const Settings&) {
   return built_without_bpf(kWhat);

@@ -15,6 +15,9 @@ namespace tephra::kernel {
 // What is summed up in the kernel: one file of programs each (bpf/NAME.bpf.c, over bpf/activity.h).
 enum class Activity { kSyscalls, kIo, kTcp };
 
+// Whether this kernel has a tracepoint that programs with its types can be attached to ("sock_send_length").
+bool has_tracepoint(const char* name);
+
 // Sums up in the kernel what threads do, by their stacks. Needs Linux 5.17.
 class ActivityProgram {
  public:

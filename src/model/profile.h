@@ -177,6 +177,18 @@ struct CopySize {
   bool operator==(const CopySize&) const = default;
 };
 
+// How well what is told of threads, running and waiting together, comes to the time that they were there.
+struct TimeAccount {
+  uint64_t threads = 0;   // of which that can be told
+  uint64_t not_told = 0;  // of which it cannot: when they began is not recorded
+  uint64_t off = 0;       // of `threads`: by more than one hundredth
+  double worst = 0;       // the largest difference, as a share of a life; lives too short to tell are left out
+  int32_t worst_tid = 0;
+  uint64_t worst_told_ns = 0;
+  uint64_t worst_life_ns = 0;
+  bool operator==(const TimeAccount&) const = default;
+};
+
 // Facts about the recording as a whole. Empty or zero where unknown.
 struct RecordingFacts {
   std::string format;  // "perf.data", "folded"
@@ -198,8 +210,9 @@ struct RecordingFacts {
   std::vector<std::string> comments;
   // What the recorder told of itself and the machine, nothing where it did not.
   std::optional<double> recorder_cpu_seconds;
-  std::optional<double> steal_share;  // of the CPU time in which the hypervisor ran something else, 0 to 1
-  std::vector<CopySize> copy_sizes;   // where the recorder chose how much of a stack to copy: in the order of use
+  std::optional<double> steal_share;        // of the CPU time in which the hypervisor ran something else, 0 to 1
+  std::optional<TimeAccount> time_account;  // where all time of threads was recorded
+  std::vector<CopySize> copy_sizes;         // where the recorder chose how much of a stack to copy: in the order of use
   // Names that the recorder found, for symbols/ to use; null where it stored none, and once they are in the profile.
   std::shared_ptr<const EmbeddedNames> names;
 };

@@ -119,7 +119,9 @@ SampleReading::Labels labels_of(const LabelKey& key) {
   } else {
     text(kTcpWhatLabel, what_of(key.kind));
   }
-  if (key.kind == TEPHRA_TCP_STATE) {
+  // Where there was no room for more than the thread and the kind, the states are not known.
+  const bool knows_states = key.flags >> TEPHRA_ACTIVITY_OLD_STATE_SHIFT != 0;
+  if (key.kind == TEPHRA_TCP_STATE && knows_states) {
     text(kTcpStateLabel, fmt::format("{} -> {}", state_name(key.flags >> TEPHRA_ACTIVITY_OLD_STATE_SHIFT & 0xff),
                                      state_name(key.flags >> TEPHRA_ACTIVITY_NEW_STATE_SHIFT & 0xff)));
   }

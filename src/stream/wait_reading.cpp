@@ -17,6 +17,7 @@
 #include "stream/record_pass.h"
 #include "stream/recording.h"
 #include "stream/syscall_names.h"
+#include "stream/time_account.h"
 #include "stream/wait_states.h"
 
 namespace tephra::stream {
@@ -73,6 +74,11 @@ std::string_view open_text(uint32_t flags) {
   return begin ? "begin" : end ? "end" : "";
 }
 
+std::string_view why_no_stack(uint32_t flags) {
+  if (flags & TEPHRA_WAIT_NOT_SAMPLED) return kStackNotSampled;
+  return flags & TEPHRA_WAIT_STACK_LOST ? kStackLost : kStackNotKept;
+}
+
 SampleReading::Labels labels_of(const LabelKey& key, std::string_view arch) {
   SampleReading::Labels labels;
   const auto text = [&](std::string_view label, std::string_view value) {
@@ -93,7 +99,7 @@ SampleReading::Labels labels_of(const LabelKey& key, std::string_view arch) {
     text(kCauseLabel, kCauseDisk);
   }
   if (key.flags & TEPHRA_WAIT_SINGLE) text(kExtentLabel, kSingleWait);
-  if (key.flags & TEPHRA_WAIT_NO_STACK) text(kStackLabel, kStackNotKept);
+  if (key.flags & TEPHRA_WAIT_NO_STACK) text(kStackLabel, why_no_stack(key.flags));
   text(kOpenLabel, open_text(key.flags));
   return labels;
 }
@@ -158,6 +164,10 @@ uint32_t find_event(const Recording& recording, std::string_view name) {
   return found == recording.events.end() ? WaitReading::kNone : static_cast<uint32_t>(found - recording.events.begin());
 }
 
+bool is_of_tasks(const Record& record) {
+  return record.type == PERF_RECORD_FORK || record.type == PERF_RECORD_EXIT || record.type == PERF_RECORD_COMM;
+}
+
 }  // namespace
 
 base::Status add_wait_reading(Recording& recording, const ReadingOptions& options) {
@@ -169,13 +179,22 @@ base::Status add_wait_reading(Recording& recording, const ReadingOptions& option
   if (!recording.recorder || !(recording.events[waits].layout.sample_type & PERF_SAMPLE_RAW)) return {};
   const uint32_t wakers = find_event(recording, kWakersEvent);
   auto reading = std::make_shared<WaitReading>(waits, wakers, recording.facts.arch);
+  const uint32_t run_time = find_event(recording, kRunTimeEvent);
   const Decoder decoder(recording);
   Sample sample;
+  TimeAccount account;
   uint64_t unread = 0;
   for_each_record(recording, options.done_with, [&](const Record& record, uint64_t) {
-    if (record.type != PERF_RECORD_SAMPLE || !decoder.decode_sample(record, sample)) return;
-    if (reading->reads(sample.origin.event)) unread += !reading->note(sample);
+    if (record.type == PERF_RECORD_SAMPLE) {
+      if (!decoder.decode_sample(record, sample)) return;
+      const uint32_t event = sample.origin.event;
+      if (reading->reads(event)) unread += !reading->note(sample);
+      if (event == run_time || (event == waits && sample.period > 0)) account.add_time(sample);
+    } else if (run_time != WaitReading::kNone && is_of_tasks(record)) {
+      account.add_event(decoder.decode(record));
+    }
   });
+  if (run_time != WaitReading::kNone) recording.facts.time_account = account.finish();
   if (unread > 0) {
     model::add_reading_note(kWaitEvent,
                             fmt::format("{} without what the recorder tells of waits", base::counted(unread, "sample")),

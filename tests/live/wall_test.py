@@ -1,6 +1,7 @@
 """Live tests of `tephra profile -t wall`: running and waiting of each thread come to its elapsed time."""
 
 import glob
+import os
 import re
 import unittest
 
@@ -71,6 +72,37 @@ class WallTest(OffCpuTest):
         _, _, path = self.profile("-t", "offcpu", target=("--", program("known_waits"), "sleep", "1"))
         result = self.tephra("report", "--event-filter", "wall-clock", path, status=1)
         self.assertIn("it has no event 'wall-clock'. There is: offcpu-time", result.stderr)
+
+    def test_the_verdict_says_that_times_add_up(self):
+        result, _, path = self.profile("-t", "wall", "-v", target=("--", program("known_waits"), "mutex", "4"))
+        said = r"running and waiting of each of (\d+) threads come to its elapsed time within ([0-9.]+) %"
+        told = re.search(said, result.stdout)
+        self.assertGreater(int(told[1]), 1)  # of threads that ended, too
+        self.assertLess(float(told[2]), 1)
+        later = re.search(said, self.tephra("report", "-v", path).stderr)
+        self.assertEqual(told.groups(), later.groups())
+
+    def test_times_that_do_not_add_up_are_told(self):
+        _, _, path = self.profile("-t", "wall", target=("--", program("known_waits"), "sleep", "2"))
+        with open(path, "rb") as file:
+            data = bytearray(file.read())
+        longest = max(waits.Waits(path).waits, key=lambda wait: wait.ns)
+        at = data.index(longest.ns.to_bytes(8, "little"))
+        data[at:at + 8] = (longest.ns // 2).to_bytes(8, "little")
+        with open(self.path("short.perf.data"), "wb") as file:
+            file.write(data)
+        verdict = self.tephra("report", "short.perf.data").stderr
+        self.assertRegex(verdict, r"verdict: (fair|poor).*the times of 1 of \d+ threads do not add up")
+        self.assertIn(f"thread {longest.tid} comes to", verdict)
+
+    def test_a_full_map_is_a_frame(self):
+        os.environ["TEPHRA_OFF_CPU_SUMS"] = "1"
+        self.addCleanup(os.environ.pop, "TEPHRA_OFF_CPU_SUMS")
+        result, _, path = self.profile("-t", "wall", target=("--", program("known_waits"), "pipe", "2000"))
+        stacks = self.folded(path)
+        self.assertGreater(sum(ns for stack, ns in stacks.items() if "[stack map full]" in stack), 0)
+        self.assertIn("[stack map full]", result.stdout + result.stderr)
+        self.assertEqual(sum(stacks.values()), sum(waits.Waits(path).of_thread().values()))
 
     def test_limits_are_refused(self):
         result = self.tephra("profile", "-t", "wall", "--min-us", "5", "--", "true", status=2)
