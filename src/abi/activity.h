@@ -54,7 +54,7 @@ struct tephra_activity_totals {
   unsigned long long measured; /* stacks at which the cost of taking them was measured, and that cost */
   unsigned long long measured_ns;
   unsigned long long unmatched; /* ends of something whose begin was not seen, or had no room */
-  unsigned long long untimed;   /* counted, and no room to remember when it began */
+  unsigned long long untimed;   /* counted without its time: no room to remember its begin, or its end was not told */
   unsigned long long not_attributed; /* nobody knows whose it was */
   struct tephra_activity_sum unkept[TEPHRA_ACTIVITY_KINDS];
 };

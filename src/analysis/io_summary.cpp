@@ -84,7 +84,7 @@ class PartBuilder {
     if (time) row.longest = std::max(row.longest, told.longest);
     if (!time && told.failed) row.failed += count;
     if (!time && told.open) row.open += count;
-    add(place_of(told.operation, frame).sums, time, value, count);
+    add(place_of(told.operation, frame, samples.thread[at]).sums, time, value, count);
   }
 
   Part finish(size_t limit) && {
@@ -100,10 +100,17 @@ class PartBuilder {
   }
 
  private:
-  Place& place_of(std::string_view operation, model::FrameId frame) {
+  // Work that threads of the kernel do is all done in the same few functions: their names tell more.
+  std::string_view name_of(model::FrameId frame, model::ThreadId thread) const {
+    if (!profile_.in_kernel(frame)) return profile_.function_name(frame);
+    const std::string_view name = profile_.text(profile_.threads[thread].comm);
+    return name.starts_with("kworker/") ? name.substr(0, name.find('/')) : name;
+  }
+
+  Place& place_of(std::string_view operation, model::FrameId frame, model::ThreadId thread) {
     Place place{.operation = operation, .function = {}, .module = {}, .sums = {}};
     if (frame) {
-      place.function = profile_.function_name(frame);
+      place.function = name_of(frame, thread);
       place.module = profile_.text(profile_.mappings[profile_.frames[frame].mapping].path);
     }
     return places_.try_emplace({operation, place.function, place.module}, place).first->second;

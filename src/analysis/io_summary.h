@@ -25,7 +25,8 @@ struct IoSummary {
     uint64_t failed = 0;   // of these
     uint64_t open = 0;     // of these, not done when the recording ended
   };
-  // A function of the program's own code (see telling_frames) from which something was asked.
+  // A function of the program's own code (see telling_frames) from which something was asked; a thread's name where
+  // that was the kernel.
   struct Place {
     std::string_view operation;
     std::string_view function;  // empty: the stack is not known

@@ -153,6 +153,14 @@ static __always_inline void fill(void* ctx, struct tephra_activity_begun* begun,
   bpf_probe_read_kernel_str(begun->key.extra, sizeof begun->key.extra, &disk->disk_name);
 }
 
+/* Its end was not told (which happens on some machines): it counts, and how long it took is not known. */
+static __always_inline void count_unended(struct tephra_activity_begun* begun) {
+  struct tephra_activity_totals* total = totals_here();
+  struct tephra_activity_key key = begun->key;
+  if (total) total->untimed++;
+  activity_add(&key, 1, begun->bytes, 0, begun->since);
+}
+
 static __always_inline int asked_for(void* ctx, struct request___io* rq) {
   struct task_struct* task = bpf_get_current_task_btf();
   __u64 address = (__u64)rq;
@@ -161,6 +169,7 @@ static __always_inline int asked_for(void* ctx, struct request___io* rq) {
   if (!activity_counts()) return 0;
   before = bpf_map_lookup_elem(&requests, &address);
   if (before && before->since && !has_starts) return 0; /* it comes again */
+  if (before && before->since) count_unended(before);
   if (!watch_of(task)) {
     /* The request that was here before is gone: it was merged into another one. */
     if (before) bpf_map_delete_elem(&requests, &address);

@@ -171,7 +171,7 @@ std::vector<std::string> ActivityCollector::notes() const {
   line(program.no_walk, "stacks were not taken: they came in the midst of others");
   line(program.not_watched, "threads were not watched: the kernel had no memory for it");
   line(program.unmatched, "ends have no begin that was seen");
-  line(program.untimed, "count without their time: there was no room to remember when they began");
+  line(program.untimed, "count without their time: their begin or their end was not told");
   line(program.not_attributed, "could not be told whose they were");
   const double elapsed = static_cast<double>(program_->stopped_ns() - program_->begun_ns()) * 1e-9;
   if (program.stacks > 0 && program.ns_per_stack > 0 && elapsed > 0) {

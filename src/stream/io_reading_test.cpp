@@ -69,10 +69,10 @@ TEST(IoReading, RequestsAndCallsHaveTimesAndBytes) {
   TestRecording test = io_recording();
   test.sample({.time = 1, .raw = raw_of(record_of(TEPHRA_BLOCK_READ, 3, 12288, 900, "vda"))});
   test.sample({.time = 2, .raw = raw_of(record_of(TEPHRA_FILE_SYNC, 1, 0, 70, "vda"))});
-  const Rows expected{{"block-time vda 900 read", {3, 900}},
-                      {"block-bytes vda 900 read", {3, 12288}},
-                      {"file-time vda 70 sync", {1, 70}},
-                      {"file-bytes vda 70 sync", {1, 0}}};
+  const Rows expected{{"block-time read vda 900", {3, 900}},
+                      {"block-bytes read vda 900", {3, 12288}},
+                      {"file-time sync vda 70", {1, 70}},
+                      {"file-bytes sync vda 70", {1, 0}}};
   EXPECT_EQ(rows_of(profile_of(test)), expected);
 }
 
@@ -82,7 +82,7 @@ TEST(IoReading, FlagsAndDevicesWithoutNames) {
   failed.flags = TEPHRA_ACTIVITY_FAILED | TEPHRA_ACTIVITY_OPEN;
   failed.longest_ns = 123456;
   test.sample({.time = 1, .raw = raw_of(failed)});
-  EXPECT_EQ(rows_of(profile_of(test)).count("block-bytes 254:0 failed 123000 end write"), 1u)
+  EXPECT_EQ(rows_of(profile_of(test)).count("block-bytes write 254:0 failed end 123000"), 1u)
       << rows_of(profile_of(test)).begin()->first;
 }
 
