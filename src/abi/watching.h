@@ -42,6 +42,7 @@ struct tephra_watch_state {
   unsigned long long stopped;
   unsigned int turn;    /* which map of sums is added to */
   unsigned int awaited; /* a process that is watched once it runs its program */
+  unsigned long long met; /* when it did */
 };
 
 /* Of a task: whether its control groups are watched. */

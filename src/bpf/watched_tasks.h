@@ -168,6 +168,7 @@ static __always_inline struct task_watch* watch_child(struct task_struct* parent
 static __always_inline struct task_watch* watch_awaited(struct task_struct* task) {
   if (!watch_state.awaited || watch_state.stopped || tephra_process_of(task) != watch_state.awaited) return 0;
   watch_state.awaited = 0;
+  watch_state.met = bpf_ktime_get_ns();
   return watch_anew(task);
 }
 

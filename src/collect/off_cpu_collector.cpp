@@ -194,7 +194,8 @@ void OffCpuCollector::hear(const tephra_waker_told& waker) {
 void OffCpuCollector::write_bounds() {
   if (!run_times_ || first_tid_ == 0) return;
   const uint32_t tid = first_tid_;
-  for (const uint64_t time : {program_->begun_ns(), program_->stopped_ns()}) {
+  // A program that was started for us is there from its exec on.
+  for (const uint64_t time : {std::max(program_->begun_ns(), program_->met_ns()), program_->stopped_ns()}) {
     write_run_time({{.pid = static_cast<uint32_t>(first_pid_), .tid = tid, .state = TEPHRA_RAN}, {0, 0, time}, 0});
   }
 }

@@ -151,6 +151,7 @@ class Loaded : public OffCpuProgram {
   }
 
   uint64_t begun_ns() const override { return skeleton_->bss->watch_state.begun; }
+  uint64_t met_ns() const override { return skeleton_->bss->watch_state.met; }
   uint64_t stopped_ns() const override { return skeleton_->bss->watch_state.stopped; }
   Totals totals() const override;
 

@@ -57,6 +57,7 @@ class OffCpuProgram {
   virtual base::Status stop(Listener& listener) = 0;
 
   virtual uint64_t begun_ns() const = 0;    // CLOCK_MONOTONIC
+  virtual uint64_t met_ns() const = 0;      // when what was awaited ran its program; 0: it has not
   virtual uint64_t stopped_ns() const = 0;  // 0: it counts still
 
   struct Totals {

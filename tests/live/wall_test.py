@@ -91,7 +91,8 @@ class WallTest(OffCpuTest):
         data[at:at + 8] = (longest.ns // 2).to_bytes(8, "little")
         with open(self.path("short.perf.data"), "wb") as file:
             file.write(data)
-        verdict = self.tephra("report", "short.perf.data").stderr
+        result = self.tephra("report", "-v", "short.perf.data")
+        verdict = result.stdout + result.stderr
         self.assertRegex(verdict, r"verdict: (fair|poor).*the times of 1 of \d+ threads do not add up")
         self.assertIn(f"thread {longest.tid} comes to", verdict)
 
