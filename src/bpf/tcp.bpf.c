@@ -227,7 +227,12 @@ static __always_inline struct tcp_socket* new_socket(const struct sock* sk, bool
   if (!empty) return 0;
   bpf_map_update_elem(&sockets, &key, empty, BPF_ANY);
   made = bpf_map_lookup_elem(&sockets, &key);
-  if (made) place_of(sk, opened, &made->place);
+  if (made) {
+    place_of(sk, opened, &made->place);
+  } else {
+    struct tephra_activity_totals* total = totals_here();
+    if (total) total->not_attributed++;
+  }
   return made;
 }
 

@@ -37,6 +37,8 @@ constexpr const char* kExamples =
     "  tephra profile -t cpu -p 1234 -d 30       a running process, for 30 seconds\n"
     "  tephra profile -t cpu -- ./server --port 80    a program and its children, to their end\n"
     "  tephra profile -t offcpu --wakers -p 1234    where its threads wait, and who ends that\n"
+    "  tephra profile -t io -p 1234              who asks the disks for what, and how long it takes\n"
+    "  tephra profile -t tcp -p 1234             connects, retransmits, resets and bytes\n"
     "  tephra profile -t cpu,wall,mem -p 1234    several types in one recording\n";
 
 constexpr double kDefaultSeconds = 30;

@@ -170,6 +170,7 @@ std::vector<std::string> ActivityCollector::notes() const {
   }
   line(program.no_walk, "stacks were not taken: they came in the midst of others");
   line(program.not_watched, "threads were not watched: the kernel had no memory for it");
+  line(program.missed, "events were not seen: they came while another one was being told on the same CPU");
   line(program.unmatched, "ends have no begin that was seen");
   line(program.untimed, "count without their time: their begin or their end was not told");
   line(program.not_attributed, "could not be told whose they were");

@@ -368,6 +368,10 @@ std::vector<std::string> OffCpuCollector::notes() const {
   if (program.not_watched > 0) {
     lines.push_back(fmt::format("{} threads were not watched: the kernel had no memory for it", program.not_watched));
   }
+  if (program.missed > 0) {
+    lines.push_back(fmt::format("{} switches or wake-ups were not seen: they came in the midst of others",
+                                program.missed));
+  }
   if (settings_.wall && !lived_.empty()) lines.push_back(account_text());
   const double elapsed = seconds(program_->stopped_ns() - program_->begun_ns());
   if (program.switches > 0 && program.ns_per_switch > 0 && elapsed > 0) {

@@ -241,6 +241,7 @@ ActivityProgram::Totals Loaded::totals() const {
   }
   for (const auto& cpu : by_cpu<tephra_stack_totals>("stack_totals")) totals.stacks_not_sent += cpu.not_sent;
   totals.not_watched = *opened_.not_watched;
+  totals.missed = watching_.missed();
   if (measured > 0) totals.ns_per_stack = static_cast<double>(measured_ns) / static_cast<double>(measured);
   return totals;
 }

@@ -63,6 +63,7 @@ class ActivityProgram {
     uint64_t unmatched = 0;
     uint64_t untimed = 0;
     uint64_t not_attributed = 0;
+    uint64_t missed = 0;
     double ns_per_stack = 0;  // measured at some; 0: not measured
   };
   virtual Totals totals() const = 0;

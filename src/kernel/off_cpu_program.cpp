@@ -242,6 +242,7 @@ OffCpuProgram::Totals Loaded::totals() const {
     totals.stacks_copied += cpu.copied;
   }
   totals.not_watched = skeleton_->bss->not_watched;
+  totals.missed = watching_.missed();
   if (measured > 0) totals.ns_per_switch = static_cast<double>(measured_ns) / static_cast<double>(measured);
   return totals;
 }

@@ -66,6 +66,7 @@ class OffCpuProgram {
     uint64_t stacks_copied = 0;
     uint64_t not_watched = 0;
     uint64_t skipped = 0;
+    uint64_t missed = 0;  // switches and wake-ups in the midst of others, which were not seen
     double ns_per_switch = 0;  // what taking the stack cost, measured at some; 0: not measured
   };
   virtual Totals totals() const = 0;

@@ -149,6 +149,18 @@ base::Status WatchingObject::wait_for_programs() const {
   return base::system_error(what_, "membarrier", errno);
 }
 
+uint64_t WatchingObject::missed() const {
+  uint64_t missed = 0;
+  bpf_program* program = nullptr;
+  bpf_object__for_each_program(program, object_) {
+    bpf_prog_info info{};
+    uint32_t size = sizeof info;
+    if (bpf_program__fd(program) < 0) continue;  // it was not loaded
+    if (bpf_obj_get_info_by_fd(bpf_program__fd(program), &info, &size) == 0) missed += info.recursion_misses;
+  }
+  return missed;
+}
+
 int WatchingObject::take_batch(int map, bool first, Place& place, void* keys, void* sums, uint32_t& count) {
   const int error =
       bpf_map_lookup_and_delete_batch(map, first ? nullptr : place.data(), place.data(), keys, sums, &count, nullptr);

@@ -45,6 +45,9 @@ class WatchingObject {
   // Comes back when no program that had begun before runs any more.
   base::Status wait_for_programs() const;
 
+  // How often programs were not run, because they ran on that CPU already.
+  uint64_t missed() const;
+
   // A map by name; it is there.
   int map(const char* name) const;
 
