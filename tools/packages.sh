@@ -3,14 +3,14 @@
 TEPHRA_BUILD_PACKAGES="cmake ninja-build g++ pkg-config libelf-dev libdw-dev libiberty-dev libcli11-dev libfmt-dev libprotozero-dev
   libzstd-dev zlib1g-dev libdeflate-dev liblzma-dev libdebuginfod-dev libtraceevent-dev libpfm4-dev libbpf-dev clang-14 bpftool
   libre2-dev esbuild"
-# Everyday tests: the unit test library, the oracles (perf, binutils, the tools of gperftools and jemalloc), ps, and what
+# Everyday tests: the unit test library, the oracles (perf, binutils, the tools of gperftools and jemalloc), ps, ip, and what
 # the fuzzers need.
 TEPHRA_TEST_PACKAGES="libgtest-dev python3 procps linux-perf binutils libclang-rt-14-dev clang-format-14
-  dwz llvm-14 xz-utils libunwind-dev google-perftools libgoogle-perftools-dev libjemalloc-dev"
+  dwz llvm-14 xz-utils libunwind-dev google-perftools libgoogle-perftools-dev libjemalloc-dev iproute2"
 # Heavy peers of ./test --all: a real browser, hotspot's parser of perf.data, Go and its pprof, a server of debug
-# information, an emulator for other kernels, and node, which runs the importers of speedscope and the Firefox Profiler, and the tests
+# information, bpftrace, an emulator for other kernels, and node, which runs the importers of speedscope and the Firefox Profiler, and the tests
 # of pages.
-TEPHRA_HEAVY_PACKAGES="chromium hotspot golang-go golang-github-google-pprof-dev debuginfod qemu-system-x86
+TEPHRA_HEAVY_PACKAGES="chromium hotspot golang-go golang-github-google-pprof-dev debuginfod bpftrace qemu-system-x86
   busybox-static nodejs"
 TEPHRA_NPM_PACKAGES="speedscope@1.25.0 @firefox-devtools/profiler-cli@0.10.0 playwright-core@1.49.1 typescript@5.7.2"
 
