@@ -469,8 +469,11 @@ class Advisor {
     if (event == stream::kResidentMemory) {
       return "Take one fault in several (--period 10), or record fewer processes at once.";
     }
-    if (event == stream::kWaitEvent || event == kWallEvent) {
-      return "Take fewer stacks (--budget 1%), or record fewer processes at once.";
+    const auto begins = [&](std::string_view begin) { return event.starts_with(begin); };
+    static constexpr std::array<std::string_view, 4> kSummedUp{"syscall-", "tcp-", "block-", "file-"};
+    if (event == stream::kWaitEvent || event == kWallEvent || std::ranges::any_of(kSummedUp, begins)) {
+      return "These are mostly of the first milliseconds of a process: record longer, or attach to it once it runs "
+             "(-p).";
     }
     return std::string(usual);
   }

@@ -39,7 +39,7 @@ struct {
 #define ASK_AGAIN_NS 250000000ULL
 #define WAIT_FOR_ANSWER_NS 1000000000ULL
 #define COPIES_TIME_NS 10000000ULL
-#define COPIES_AT_ONCE 4
+#define COPIES_AT_ONCE 16
 /* Where a copy begins at most, in words of the record, and how long it may be. */
 #define COPY_AT_MOST 400
 #define COPY_BYTES ((TEPHRA_WALK_WORDS - COPY_AT_MOST) * 8)
