@@ -8,7 +8,8 @@
 
 namespace tephra::analysis {
 
-// The profile with the kind of wait as the outermost frame of each waiting stack: "[lock]", "[disk]". What runs stays
+// The profile with the kind of wait as the outermost frame of each waiting stack: "[lock]", "[disk]"; of
+// a lock with its name, where that is known: "[lock queue_mutex]". What runs stays
 // as it is. `kinds` are those of its samples (wait_kinds). Linear in stacks and samples.
 model::Profile with_wait_frames(model::Profile profile, const std::vector<WaitKind>& kinds);
 
