@@ -67,6 +67,8 @@ void contend(const char* name, pthread_mutex_t* lock, int rounds) {
 
 int main(int argc, char** argv) {
   if (argc < 2) return 2;
+  // So that a recorder can get to know the program's code first.
+  if (const char* ms = std::getenv("FIRST_WAIT_MS")) sleep_ms(std::atol(ms));
   const int rounds = std::atoi(argv[1]);
   contend("queue_mutex", &queue_mutex, rounds);
   contend("company::queue+0x8", &company::queue.mutex, rounds);
