@@ -14,7 +14,6 @@
 namespace tephra::analysis {
 namespace {
 
-using model::FrameId;
 using model::Profile;
 using model::StackId;
 
@@ -87,13 +86,14 @@ bool is_wait_frame(std::string_view name) {
   return false;
 }
 
-Profile with_wait_frames(Profile profile, const std::vector<WaitKind>& kinds) {
+Profile with_wait_frames(Profile profile, const std::vector<WaitKind>& kinds, LockNames lock_names) {
   RaisedStacks raised(profile);
-  const std::vector<std::string> locks = kept_lock_names(profile);
+  const bool names_locks = lock_names == LockNames::kShow && !profile.samples.labels.empty();
+  const std::vector<std::string> locks = names_locks ? kept_lock_names(profile) : std::vector<std::string>();
   std::map<std::pair<WaitKind, std::string_view>, StackId> bases;
   for (size_t row = 0; row < kinds.size(); ++row) {
     if (kinds[row] == WaitKind::kNone) continue;
-    const bool named = kinds[row] == WaitKind::kLock && row < profile.samples.labels.size();
+    const bool named = names_locks && kinds[row] == WaitKind::kLock;
     const std::string_view lock = named ? locks[profile.samples.labels[row].value] : std::string_view();
     StackId& base = bases[{kinds[row], lock}];
     if (!base) {

@@ -157,6 +157,9 @@ TEST(WaitFrames, NameLocks) {
                                              {"app;[lock cache_mutex];main;take;futex_wait", 100},
                                              {"app;[lock];main;take;futex_wait", 60},
                                              {"app;[sleep];main;nap;do_nanosleep", 7}}));
+  const auto hidden = with_wait_frames(waits_for_locks(), wait_kinds(waits_for_locks()), LockNames::kLeaveOut);
+  EXPECT_EQ(folded_values(hidden), (std::map<std::string, uint64_t>{{"app;[lock];main;take;futex_wait", 460},
+                                                                    {"app;[sleep];main;nap;do_nanosleep", 7}}));
   EXPECT_TRUE(is_wait_frame("[lock queue_mutex]"));
   EXPECT_FALSE(is_wait_frame("[lock"));
   EXPECT_FALSE(is_wait_frame("[locksmith]"));
