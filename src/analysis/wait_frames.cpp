@@ -1,11 +1,12 @@
 #include "analysis/wait_frames.h"
 
 #include <algorithm>
-#include <array>
 #include <map>
+#include <string>
 #include <unordered_map>
 
 #include "analysis/added_frames.h"
+#include "analysis/lock_names.h"
 #include "analysis/wakers.h"
 #include "base/number_hash.h"
 #include "stream/wait_states.h"
@@ -13,7 +14,6 @@
 namespace tephra::analysis {
 namespace {
 
-using model::FrameId;
 using model::Profile;
 using model::StackId;
 
@@ -69,26 +69,37 @@ std::vector<const char*> stand_ins(const Profile& profile) {
   return frames;
 }
 
+// Of each set of labels; they outlive changes of the profile.
+std::vector<std::string> kept_lock_names(const Profile& profile) {
+  const auto names = lock_names(profile);
+  return {names.begin(), names.end()};
+}
+
 }  // namespace
 
 bool is_wait_frame(std::string_view name) {
   if (!name.starts_with('[') || !name.ends_with(']')) return false;
-  if (name.starts_with(kWokenBy)) return true;
+  if (name.starts_with(kWokenBy) || name.starts_with("[lock ")) return true;
   for (size_t kind = 1; kind < kWaitKinds; ++kind) {
     if (name.substr(1, name.size() - 2) == wait_kind_name(static_cast<WaitKind>(kind))) return true;
   }
   return false;
 }
 
-Profile with_wait_frames(Profile profile, const std::vector<WaitKind>& kinds) {
+Profile with_wait_frames(Profile profile, const std::vector<WaitKind>& kinds, LockNames lock_names) {
   RaisedStacks raised(profile);
-  std::array<StackId, kWaitKinds> bases{};
+  const bool names_locks = lock_names == LockNames::kShow && !profile.samples.labels.empty();
+  const std::vector<std::string> locks = names_locks ? kept_lock_names(profile) : std::vector<std::string>();
+  std::map<std::pair<WaitKind, std::string_view>, StackId> bases;
   for (size_t row = 0; row < kinds.size(); ++row) {
     if (kinds[row] == WaitKind::kNone) continue;
-    StackId& base = bases[static_cast<size_t>(kinds[row])];
+    const bool named = names_locks && kinds[row] == WaitKind::kLock;
+    const std::string_view lock = named ? locks[profile.samples.labels[row].value] : std::string_view();
+    StackId& base = bases[{kinds[row], lock}];
     if (!base) {
-      const FrameId frame = add_frame("[" + std::string(wait_kind_name(kinds[row])) + "]", profile);
-      base = profile.stacks.add({StackId{}, frame});
+      std::string name = "[" + std::string(wait_kind_name(kinds[row]));
+      if (!lock.empty()) name.append(" ").append(lock);
+      base = profile.stacks.add({StackId{}, add_frame(name + "]", profile)});
     }
     profile.samples.stack[row] = raised.on(base, profile.samples.stack[row]);
   }

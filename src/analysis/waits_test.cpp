@@ -2,8 +2,10 @@
 #include <gtest/gtest.h>
 
 #include "analysis/flame_chart.h"
+#include "analysis/folded_for_tests.h"
 #include "analysis/single_waits.h"
 #include "analysis/top_waits.h"
+#include "analysis/wait_frames.h"
 #include "model/profile_assembler.h"
 #include "stream/wait_states.h"
 
@@ -22,9 +24,10 @@ class RunsAndWaits {
     return *this;
   }
   RunsAndWaits& waited(uint64_t time, uint64_t length, const std::vector<std::string>& frames, bool single = true,
-                       uint64_t count = 1) {
+                       uint64_t count = 1, std::string_view lock = "") {
     std::vector<model::Label> labels{{made_.string(stream::kStateLabel), made_.string("sleeping"), 0, {}}};
     if (single) labels.push_back({made_.string(stream::kExtentLabel), made_.string(stream::kSingleWait), 0, {}});
+    if (!lock.empty()) labels.push_back({made_.string(stream::kLockLabel), made_.string(lock), 0, {}});
     made_.sample({.stack = stack(frames),
                   .event = waits_,
                   .thread = thread(),
@@ -126,6 +129,40 @@ TEST(TopWaits, NameTheProgramsOwnFunctionAndTheKind) {
   EXPECT_EQ(waits[3].function, "start_thread");
   EXPECT_EQ(waits[4].function, "schedule");
   EXPECT_TRUE(waits[4].kernel);
+}
+
+model::Profile waits_for_locks() {
+  return RunsAndWaits()
+      .waited(10, 300, {"main", "take", "#futex_wait"}, true, 1, "queue_mutex")
+      .waited(20, 100, {"main", "take", "#futex_wait"}, true, 1, "cache_mutex")
+      .waited(30, 40, {"main", "take", "#futex_wait"}, true, 1, "0x55001000")
+      .waited(40, 20, {"main", "take", "#futex_wait"}, true, 1, "0x55002000")
+      .waited(50, 7, {"main", "nap", "#do_nanosleep"})
+      .finish();
+}
+
+TEST(TopWaits, LocksWithANameAreToldApart) {
+  const auto profile = waits_for_locks();
+  std::vector<std::string> rows;
+  for (const TopWait& wait : top_waits(profile, 10)) {
+    rows.push_back(std::string(wait.lock) + " " + std::string(wait.function) + " " + std::to_string(wait.nanoseconds));
+  }
+  EXPECT_EQ(rows, (std::vector<std::string>{"queue_mutex take 300", "cache_mutex take 100", " take 60", " nap 7"}));
+}
+
+TEST(WaitFrames, NameLocks) {
+  const auto profile = with_wait_frames(waits_for_locks(), wait_kinds(waits_for_locks()));
+  EXPECT_EQ(folded_values(profile),
+            (std::map<std::string, uint64_t>{{"app;[lock queue_mutex];main;take;futex_wait", 300},
+                                             {"app;[lock cache_mutex];main;take;futex_wait", 100},
+                                             {"app;[lock];main;take;futex_wait", 60},
+                                             {"app;[sleep];main;nap;do_nanosleep", 7}}));
+  const auto hidden = with_wait_frames(waits_for_locks(), wait_kinds(waits_for_locks()), LockNames::kLeaveOut);
+  EXPECT_EQ(folded_values(hidden), (std::map<std::string, uint64_t>{{"app;[lock];main;take;futex_wait", 460},
+                                                                    {"app;[sleep];main;nap;do_nanosleep", 7}}));
+  EXPECT_TRUE(is_wait_frame("[lock queue_mutex]"));
+  EXPECT_FALSE(is_wait_frame("[lock"));
+  EXPECT_FALSE(is_wait_frame("[locksmith]"));
 }
 
 TEST(TopWaits, WhoWokeItIsNotWhereItWaits) {

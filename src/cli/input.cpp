@@ -432,7 +432,9 @@ void show_waits(const InputOptions& options, Input& input) {
   change(analysis::with_activity_frames);
   if (options.waits != "frame") return;
   const auto kinds = analysis::wait_kinds(input.named ? *input.named : input.profile);
-  change([&](model::Profile profile) { return analysis::with_wait_frames(std::move(profile), kinds); });
+  // Stacks must stay the same in both, and names of locks would be what is to be hidden.
+  const auto locks = input.named ? analysis::LockNames::kLeaveOut : analysis::LockNames::kShow;
+  change([&](model::Profile profile) { return analysis::with_wait_frames(std::move(profile), kinds, locks); });
 }
 
 namespace {

@@ -14,6 +14,7 @@
 #include "stream/perf_file.h"
 #include "stream/profile_builder.h"
 #include "stream/recorded_unwinder.h"
+#include "stream/wait_reading.h"
 #include "symbols/embedded_answers.h"
 #include "symbols/file_finder.h"
 #include "symbols/symbolize.h"
@@ -108,7 +109,8 @@ base::Result<Embedded> embed_names(const std::string& path, const symbols::KeptF
   const base::Bytes file = content.bytes();
   const uint64_t entry = entry_of_names(file);
   if (entry == 0) return base::failed("cannot store names in", path, "it has no place for them");
-  TEPHRA_TRY(const stream::Recording recording, formats::kPerfData.open(file));
+  TEPHRA_TRY(stream::Recording recording, formats::kPerfData.open(file));
+  TEPHRA_CHECK_OK(stream::add_wait_reading(recording, {}));  // it tells of locks, which have names, too
   const stream::EmbeddedSection section = look_up(recording, files, settings);
   Embedded done;
   done.addresses = section.names.rows.size();

@@ -103,6 +103,70 @@ TEST(SymbolTable, SameNamesAsNm) {
   expect_same_as_nm(library("libstdc++.so"), "-D", 3000);
 }
 
+SymbolTable variables_of(const ElfFile& elf) {
+  SymbolTable variables(SymbolTable::Holds::kData);
+  variables.add(elf);
+  variables.finish();
+  return variables;
+}
+
+uint64_t address_in(const std::string& path, const std::string& name) {
+  for (const std::string& line : run_tool_lines("nm " + path + " | grep ' " + name + "$'")) {
+    return std::strtoull(line.c_str(), nullptr, 16);
+  }
+  return 0;
+}
+
+TEST(VariableTable, KnowsThoseWithAndWithoutBytesInTheFile) {
+  const std::string path = TEPHRA_BINARY_DIR "/programs/named_locks";
+  const Opened opened(path);
+  const SymbolTable variables = variables_of(opened.elf);
+  for (const std::string name : {"queue_mutex", "_ZN7company5queueE"}) {
+    const uint64_t address = address_in(path, name);
+    ASSERT_NE(address, 0u) << name;
+    for (const uint64_t offset : {0, 8, 39}) {
+      const auto found = variables.find(address + offset);
+      ASSERT_TRUE(found) << name;
+      EXPECT_EQ(found->name, name);
+      EXPECT_EQ(found->address, address);
+    }
+    const auto behind = variables.find(variables.find(address)->end);
+    EXPECT_TRUE(!behind || behind->name != name);
+  }
+  EXPECT_FALSE(variables.find(address_in(path, "main")));
+  EXPECT_FALSE(symbols_of(opened.elf).find(address_in(path, "queue_mutex")));
+}
+
+TEST(VariableTable, HasTheObjectsOfReadelfAndNoneOfThreads) {
+  const std::string path = library("libc.so");
+  const Opened opened(path);
+  const SymbolTable variables = variables_of(opened.elf);
+  std::map<uint64_t, std::set<std::string>> names;
+  for (const std::string& line : run_tool_lines("readelf -W --dyn-syms " + path)) {
+    char type[32];
+    char index[32];
+    char name[256];
+    uint64_t address = 0;
+    uint64_t size = 0;
+    if (std::sscanf(line.c_str(), "%*d: %lx %lu %31s %*s %*s %31s %255s", &address, &size, type, index, name) != 5) {
+      continue;
+    }
+    if (std::string(type) != "OBJECT" || size == 0 || std::string(index) == "ABS") continue;
+    names[address].insert(std::string(name).substr(0, std::string(name).find('@')));
+  }
+  EXPECT_GT(names.size(), 30u);
+  for (const auto& [address, wanted] : names) {
+    const auto found = variables.find(address);
+    ASSERT_TRUE(found) << *wanted.begin();
+    EXPECT_TRUE(wanted.contains(std::string(found->name))) << found->name;
+  }
+  size_t of_threads = 0;
+  for (const std::string& line : run_tool_lines("readelf -W --dyn-syms " + path + " | grep ' TLS '"))
+    of_threads += !line.empty();
+  EXPECT_GT(of_threads, 0u);
+  EXPECT_FALSE(variables.find(0x10));  // where those of threads would be
+}
+
 TEST(SymbolTable, NamesStubsOfTheLinkageTable) {
   const Opened opened(library("libstdc++.so"));
   const SymbolTable symbols = symbols_of(opened.elf);
@@ -241,14 +305,16 @@ size_t read_everything(base::Bytes file) {
   const auto elf = ElfFile::parse(file);
   if (!elf) return 0;
   const SymbolTable symbols = symbols_of(*elf);
+  const SymbolTable variables = variables_of(*elf);
   const CallFrames frames(*elf);
   const auto info = DebugInfo::open(file);
   std::vector<DebugInfo::Level> levels;
-  size_t found = symbols.size();
+  size_t found = symbols.size() + variables.size();
   for (const auto& section : elf->sections()) {
     for (uint64_t i = 0; i < 32; ++i) {
       const uint64_t address = section.address + section.size / 32 * i;
       found += symbols.find(address).has_value() ? 1 : 0;
+      found += variables.find(address).has_value() ? 1 : 0;
       found += frames.find(address).has_value() ? 1 : 0;
       if (info) info->find(address, levels);
       found += levels.size();

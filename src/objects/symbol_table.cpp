@@ -64,6 +64,14 @@ bool is_function(const RawSymbol& symbol, const ElfFile::Section* section) {
   return symbol.type == STT_NOTYPE && visible && section != nullptr && (section->flags & SHF_EXECINSTR) != 0;
 }
 
+// Variables, those without bytes in the file included. Not those of threads: where they are is not told by the file.
+// One without a size says nothing of what lies behind it.
+bool is_data(const RawSymbol& symbol, const ElfFile::Section* section) {
+  if (symbol.name == 0 || symbol.size == 0 || section == nullptr) return false;
+  if (symbol.type != STT_OBJECT && symbol.type != STT_COMMON) return false;
+  return (section->flags & SHF_ALLOC) != 0 && (section->flags & (SHF_TLS | SHF_EXECINSTR)) == 0;
+}
+
 // Calls visit(symbol) for every entry of a symbol section that lies in the file.
 template <class Visit>
 void for_each_symbol(const ElfFile& elf, Bytes content, Visit visit) {
@@ -203,7 +211,9 @@ void SymbolTable::add_section(const ElfFile& elf, const ElfFile::Section& symbol
   if (strings_section == nullptr) return;
   const Bytes strings = whole_strings(strings_section->content);
   for_each_symbol(elf, at_most(symbols.content, kMostSymbolBytes), [&](const RawSymbol& symbol) {
-    if (!is_function(symbol, elf.section_at(symbol.section)) || symbol.name >= strings.size()) return;
+    const ElfFile::Section* section = elf.section_at(symbol.section);
+    const bool wanted = holds_ == Holds::kData ? is_data(symbol, section) : is_function(symbol, section);
+    if (!wanted || symbol.name >= strings.size()) return;
     const char* name = reinterpret_cast<const char*>(strings.data()) + symbol.name;
     if (*name == '\0') return;
     rows_.push_back(

@@ -16,6 +16,10 @@ namespace tephra::objects {
 // the table. Where several symbols begin at one address, the one that perf would show is found.
 class SymbolTable {
  public:
+  enum class Holds : uint8_t { kFunctions, kData };
+  // kData: objects of data with a size, in place of functions; what is said of functions then holds for them.
+  explicit SymbolTable(Holds holds = Holds::kFunctions) : holds_(holds) {}
+
   struct Function {
     std::string_view name;  // as in the file: mangled
     uint64_t address = 0;
@@ -44,6 +48,7 @@ class SymbolTable {
   size_t best_of(size_t first, size_t last) const;
   uint64_t end_of(size_t row) const;
 
+  Holds holds_;
   std::vector<Row> rows_;
   std::vector<uint64_t> reach_;  // the largest end among a row and all before it, to find enclosing symbols
   std::deque<std::string> made_names_;

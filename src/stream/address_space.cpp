@@ -109,4 +109,15 @@ const MappedRange* AddressSpaces::find(State state, uint64_t address) const {
   return nullptr;
 }
 
+const MappedRange* AddressSpaces::find_below(State state, uint64_t address) const {
+  const MappedRange* below = nullptr;
+  for (uint32_t at = state; at != 0;) {
+    const Node& node = nodes_[at];
+    const bool begins_before = node.range.start <= address;
+    if (begins_before) below = &node.range;
+    at = begins_before ? node.right : node.left;
+  }
+  return below;
+}
+
 }  // namespace tephra::stream

@@ -33,6 +33,8 @@ class AddressSpaces {
 
   // The range that holds `address`, or null. The pointer lives until the next change.
   const MappedRange* find(State state, uint64_t address) const;
+  // The last range that begins at `address` or before it, whether or not it reaches so far; or null.
+  const MappedRange* find_below(State state, uint64_t address) const;
 
  private:
   struct Node {

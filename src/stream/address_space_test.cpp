@@ -57,6 +57,22 @@ TEST(AddressSpaces, AgreesWithATableOfAddresses) {
   }
 }
 
+TEST(AddressSpaces, FindsWhatIsNextBelow) {
+  AddressSpaces spaces;
+  auto state = AddressSpaces::kEmpty;
+  EXPECT_EQ(spaces.find_below(state, 100), nullptr);
+  for (uint32_t i = 1; i <= 50; ++i) state = spaces.map(state, {i * 100, i * 100 + 10, 0, MappingId{i}});
+  EXPECT_EQ(spaces.find_below(state, 99), nullptr);
+  for (uint32_t i = 1; i <= 50; ++i) {
+    for (const uint64_t offset : {0, 9, 10, 99}) {
+      const MappedRange* found = spaces.find_below(state, i * 100 + offset);
+      ASSERT_NE(found, nullptr);
+      EXPECT_EQ(found->mapping.value, i);
+    }
+  }
+  EXPECT_EQ(spaces.find_below(state, UINT64_MAX)->mapping.value, 50u);
+}
+
 TEST(AddressSpaces, ReusingAStateGivesTheSameAnswers) {
   AddressSpaces spaces;
   auto state = AddressSpaces::kEmpty;

@@ -3,9 +3,11 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <map>
 #include <mutex>
 
 #include "base/parallel.h"
+#include "model/lock_places.h"
 #include "model/profile_assembler.h"
 #include "stream/chain_maker.h"
 #include "stream/converted_facts.h"
@@ -238,7 +240,7 @@ class RowWriter {
       events_.push_back(assembler.event(
           {assembler.string(event.name), assembler.string(unit), assembler.string(event.counted), event.uncounted}));
     }
-    for (const SampleReading::Labels* labels : readings.label_sets()) labels_.push_back(label_set(*labels));
+    for (const SampleReading::Labels* labels : readings.label_sets()) labels_.push_back(given_labels(*labels));
   }
 
   // The parts of a profile sample that depend on the key alone.
@@ -265,7 +267,7 @@ class RowWriter {
             .event = events_[key.event],
             .thread = assembler_.thread(thread_of(key, kernel_thread)),
             .walk_end = key.walk_end,
-            .labels = labels_[key.labels]};
+            .labels = labels_of(key)};
   }
 
   // Counts what was wrong with the key described last, for `count` samples.
@@ -284,13 +286,42 @@ class RowWriter {
   }
 
  private:
-  model::LabelSetId label_set(const SampleReading::Labels& labels) {
+  struct GivenLabels {
+    const SampleReading::Labels* labels = nullptr;
+    uint64_t lock = 0;      // the address of a lock, which each process has elsewhere
+    model::LabelSetId set;  // the same for all processes, where there is no lock
+  };
+
+  GivenLabels given_labels(const SampleReading::Labels& labels) {
+    const auto lock = std::ranges::find(labels, model::kLockKey, &SampleReading::Label::key);
+    const uint64_t address = lock == labels.end() ? 0 : static_cast<uint64_t>(lock->number);
+    return {&labels, address, address == 0 ? label_set(labels, model::FrameId{}) : model::LabelSetId{}};
+  }
+  model::LabelSetId labels_of(const SampleKey& key) {
+    const GivenLabels& given = labels_[key.labels];
+    if (given.lock == 0) return given.set;
+    const auto [at, fresh] = labels_of_locks_.try_emplace({key.labels, key.user_space});
+    if (fresh) at->second = label_set(*given.labels, lock_place(key.user_space, given.lock));
+    return at->second;
+  }
+  model::LabelSetId label_set(const SampleReading::Labels& labels, model::FrameId lock) {
     std::vector<model::Label> rows;
     for (const SampleReading::Label& label : labels) {
+      const int64_t number = label.key == model::kLockKey ? int64_t{lock.value} : label.number;
       rows.push_back(
-          {assembler_.string(label.key), assembler_.string(label.text), label.number, assembler_.string(label.unit)});
+          {assembler_.string(label.key), assembler_.string(label.text), number, assembler_.string(label.unit)});
     }
     return rows.empty() ? model::LabelSetId{} : assembler_.labels(std::move(rows));
+  }
+  // The frame for data at an address: of the file whose code is next below it, since files have their data behind their
+  // code. Whether its data reaches so far is for symbols/ to find.
+  model::FrameId lock_place(AddressSpaces::State space, uint64_t address) {
+    const MappedRange* code = side_band_.history.spaces().find_below(space, address);
+    if (code == nullptr || address < code->end) return {};
+    if (assembler_.so_far().mappings[code->mapping].kind != model::CodeKind::kFile) return {};
+    const uint64_t place = code->offset + (address - code->start);
+    if (place < code->offset || model::is_data_address(place)) return {};
+    return assembler_.frame({.mapping = code->mapping, .address = model::kDataAddress | place});
   }
   model::Thread thread_of(const SampleKey& key, bool kernel_thread) {
     model::StringId comm = key.comm;
@@ -307,7 +338,8 @@ class RowWriter {
   model::ProfileAssembler& assembler_;
   StackResolver resolver_;
   std::vector<model::EventId> events_;
-  std::vector<model::LabelSetId> labels_;  // by number of ReadingIndex
+  std::vector<GivenLabels> labels_;  // by number of ReadingIndex
+  std::map<std::pair<uint32_t, AddressSpaces::State>, model::LabelSetId> labels_of_locks_;
   std::vector<Reason> faults_;
   bool walked_in_kernel_ = false;
   bool used_branches_ = false;

@@ -92,7 +92,10 @@ SampleReading::Labels labels_of(const LabelKey& key, std::string_view arch) {
   if (key.is_waker) return labels;
   text(kStateLabel, wait_state_name(key.state));
   if (key.syscall != TEPHRA_NO_SYSCALL) text(kSyscallLabel, syscall_name(key.syscall, arch));
-  if (key.address != 0) text(kLockLabel, fmt::format("{:#x}", key.address));
+  if (key.address != 0) {
+    text(kLockLabel, fmt::format("{:#x}", key.address));
+    labels.back().number = static_cast<int64_t>(key.address);
+  }
   if (key.flags & TEPHRA_WAIT_IN_FAULT) {
     text(kCauseLabel, kCauseFault);
   } else if (key.flags & TEPHRA_WAIT_FOR_IO) {

@@ -2,7 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <set>
+
+#include <fmt/format.h>
 
 #include "abi/wait_record.h"
 #include "model/reading_notes.h"
@@ -55,6 +58,31 @@ class WaitReadingTest : public testing::Test {
 
   TestRecording test_;
 };
+
+TEST_F(WaitReadingTest, ALockIsOfTheFileWhoseCodeIsBelowIt) {
+  test_.mmap2({.pid = 1, .start = 0x401000, .size = 0x1000, .offset = 0x1000, .path = "/bin/one"});
+  test_.mmap2({.pid = 2, .start = 0x402000, .size = 0x1000, .offset = 0x2000, .path = "/bin/two"});
+  tephra_wait_record wait{.state = TEPHRA_WAIT_SLEEPING, .syscall = 202, .count = 1, .address = 0x404010};
+  for (const int32_t pid : {1, 2, 3}) {
+    test_.sample({.time = 5000, .pid = pid, .tid = pid, .callchain = {kTestUserMarker, 1}, .raw = payload(wait)});
+  }
+  wait.address = 0x401800;  // in the code itself
+  test_.sample({.time = 5000, .callchain = {kTestUserMarker, 1}, .raw = payload(wait)});
+  const auto profile = build_profile(recording(), {});
+  std::vector<std::string> places;
+  for (const model::LabelSetId set : profile.samples.labels) {
+    const auto& labels = profile.label_sets[set].labels;
+    const auto lock =
+        std::ranges::find_if(labels, [&](const auto& label) { return profile.text(label.key) == kLockLabel; });
+    ASSERT_NE(lock, labels.end());
+    const model::Frame& frame = profile.frames[model::FrameId{static_cast<uint32_t>(lock->number)}];
+    places.push_back(fmt::format("{} {}+{:#x}", profile.text(lock->text),
+                                 profile.text(profile.mappings[frame.mapping].path), frame.address));
+  }
+  EXPECT_EQ(places,
+            (std::vector<std::string>{"0x404010 /bin/one+0x8000000000004010", "0x404010 /bin/two+0x8000000000004010",
+                                      "0x404010 +0x0", "0x401800 +0x0"}));
+}
 
 TEST_F(WaitReadingTest, CountsAndLabelsAreThoseOfThePayload) {
   wait(5000, 900, {.state = TEPHRA_WAIT_SLEEPING, .syscall = 202, .count = 3, .address = 0x7f1000, .waker = 4});

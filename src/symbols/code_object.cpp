@@ -1,6 +1,9 @@
 #include "symbols/code_object.h"
 
+#include <elf.h>
+
 #include "base/unxz.h"
+#include "model/lock_places.h"
 
 namespace tephra::symbols {
 namespace {
@@ -112,6 +115,37 @@ std::optional<objects::SymbolTable::Function> CodeObject::function_at(uint64_t a
   // A stripped program has few symbols left, which seem to reach over others.
   if (!go || (symbol && symbol->address >= go->address)) return symbol;
   return objects::SymbolTable::Function{go->name, go->address, go->end};
+}
+
+// Segments stay as far apart as they were linked, so code tells where data is. With code at different distances from
+// its place in the file it is not known which of it was meant.
+std::optional<uint64_t> CodeObject::linked_data_address(uint64_t data_address) const {
+  std::optional<uint64_t> distance;
+  for (const auto& segment : elf_.segments()) {
+    if (segment.type != PT_LOAD || !(segment.flags & PF_X)) continue;
+    if (distance && *distance != segment.address - segment.offset) return std::nullopt;
+    distance = segment.address - segment.offset;
+  }
+  if (!distance) return std::nullopt;
+  const uint64_t address = (data_address & ~model::kDataAddress) + *distance;
+  for (const auto& segment : elf_.segments()) {
+    if (segment.type != PT_LOAD || !(segment.flags & PF_W) || address < segment.address) continue;
+    if (address - segment.address < segment.memory_size) return address;
+  }
+  return std::nullopt;
+}
+
+std::optional<CodeObject::Variable> CodeObject::variable_at(uint64_t data_address) {
+  const auto address = linked_data_address(data_address);
+  if (!address) return std::nullopt;
+  if (!variables_) {
+    variables_.emplace(objects::SymbolTable::Holds::kData);
+    variables_->add(elf_);
+    if (debug_elf_) variables_->add(*debug_elf_);
+    variables_->finish();
+  }
+  const auto found = variables_->find(*address);
+  return found ? std::optional(Variable{found->name, *address - found->address}) : std::nullopt;
 }
 
 void CodeObject::prepare_sources(std::span<const uint64_t> addresses) {

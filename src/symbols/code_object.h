@@ -34,6 +34,13 @@ class CodeObject {
   const objects::ElfFile& elf() const { return elf_; }
   std::optional<objects::SymbolTable::Function> function_at(uint64_t address) const;
 
+  // The variable at a place that model::is_data_address tells of, where it lies in what the file can be written at.
+  struct Variable {
+    std::string_view name;
+    uint64_t offset = 0;  // of the place in it
+  };
+  std::optional<Variable> variable_at(uint64_t data_address);
+
   // Whether the function that begins there begins a program or a thread, as far as that shows without its name.
   bool is_entry(uint64_t function_start) const { return entry_points_ && entry_points_->contains(function_start); }
 
@@ -57,6 +64,7 @@ class CodeObject {
   void add_embedded_symbols();
   void add_symbols();
   void open_debug_info();
+  std::optional<uint64_t> linked_data_address(uint64_t data_address) const;
 
   FileFinder* finder_ = nullptr;  // null: look nowhere else
   base::Bytes image_;
@@ -67,6 +75,7 @@ class CodeObject {
   objects::ElfFile elf_;
   std::optional<objects::ElfFile> debug_elf_;
   objects::SymbolTable symbols_;
+  std::optional<objects::SymbolTable> variables_;  // read when one is asked for
   std::optional<objects::GoFunctions> go_;
   std::optional<objects::EntryPoints> entry_points_;
   std::optional<objects::CallFrames> call_frames_;

@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "model/entry_names.h"
+#include "model/lock_places.h"
 #include "objects/demangle.h"
 #include "symbols/code_object.h"
 #include "symbols/vdso.h"
@@ -52,6 +53,7 @@ class FileAnswers {
     if (object_ && wants_source()) {
       std::vector<uint64_t> addresses;
       for (const FrameId frame : frames) {
+        if (model::is_data_address(profile_.frames[frame].address)) continue;
         if (const auto address = lookup_address(profile_.frames[frame])) addresses.push_back(*address);
       }
       object_->prepare_sources(addresses);
@@ -62,6 +64,7 @@ class FileAnswers {
 
   void answer(FrameId frame) {
     const model::Frame& row = profile_.frames[frame];
+    if (model::is_data_address(row.address)) return answer_data(frame, row.address);
     if (!object_) return answer_undescribed(frame, row.address, refusal_);
     const auto address = lookup_address(row);
     if (!address) return answer_undescribed(frame, row.address, Reason::no_symbol);
@@ -85,6 +88,13 @@ class FileAnswers {
  private:
   bool wants_source() const {
     return !options_.lines_until || std::chrono::steady_clock::now() < *options_.lines_until;
+  }
+
+  // Data without a name gets no answer: it is shown by its address.
+  void answer_data(FrameId frame, uint64_t address) {
+    const auto variable = object_ ? object_->variable_at(address) : std::nullopt;
+    if (!variable || variable->offset > UINT32_MAX) return;
+    answers_.add_named(frame, shown(variable->name), variable->name, variable->offset);
   }
 
   // Where to look an address up: a return address belongs to the call before it, which may be the last instruction of

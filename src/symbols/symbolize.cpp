@@ -8,6 +8,7 @@
 
 #include "base/hash.h"
 #include "base/parallel.h"
+#include "model/lock_places.h"
 #include "objects/demangle.h"
 #include "symbols/embedded_answers.h"
 #include "symbols/file_answers.h"
@@ -122,7 +123,9 @@ class Rewriter {
 
   Profile rewrite(const std::vector<Answers>& answers) && {
     reasons_.resize(profile_.frames.size());
+    find_lock_places();
     for (const Answers& part : answers) add(part);
+    name_locks();
     keep_known_frames();
     rewrite_stacks();
     count_reasons();
@@ -145,6 +148,11 @@ class Rewriter {
     std::vector<StringId> texts(part.strings.size());
     for (uint32_t i = 0; i < texts.size(); ++i) texts[i] = out_.strings.add(part.strings[StringId{i}]);
     for (const Answers::Row& answer : part.rows) {
+      if (is_lock_place(answer.frame)) {
+        const Answers::Level& level = part.levels[answer.first_level];
+        if (level.named) lock_names_[answer.frame] = {texts[level.name.value], answer.symbol_offset};
+        continue;
+      }
       rows_[answer.frame.value] = {static_cast<uint32_t>(out_.frames.size()), answer.level_count};
       reasons_[answer.frame.value] = answer.reason;
       for (uint32_t i = 0; i < answer.level_count; ++i) {
@@ -161,6 +169,44 @@ class Rewriter {
     }
   }
 
+  // Frames that only labels refer to (model/lock_places.h). What damaged files put into stacks is none.
+  void find_lock_places() {
+    lock_places_.resize(profile_.frames.size());
+    for (uint32_t i = 1; i < lock_places_.size(); ++i) {
+      const Frame& frame = profile_.frames[FrameId{i}];
+      lock_places_[i] = !frame.function && model::is_data_address(frame.address) &&
+                        profile_.mappings[frame.mapping].kind == CodeKind::kFile;
+    }
+    for (const model::Stack& stack : profile_.stacks) lock_places_[stack.frame.value] = 0;
+  }
+  bool is_lock_place(FrameId frame) const { return lock_places_[frame.value] != 0; }
+
+  // Puts names into labels; the frames are not needed any more.
+  void name_locks() {
+    model::for_each_id(out_.label_sets, [&](model::LabelSetId id) {
+      model::LabelSet& set = out_.label_sets[id];
+      for (model::Label& label : set.labels) {
+        if (label.number <= 0 || out_.text(label.key) != model::kLockKey || !label.text) continue;
+        const auto place = static_cast<uint64_t>(label.number);
+        if (place >= lock_places_.size() || lock_places_[place] == 0) continue;
+        label.number = 0;
+        const auto name = lock_names_.find(FrameId{static_cast<uint32_t>(place)});
+        if (name != lock_names_.end()) label.text = out_.strings.add(text_of(name->second));
+      }
+      std::ranges::sort(set.labels);
+    });
+  }
+
+  struct LockName {
+    StringId variable;
+    uint32_t offset = 0;
+  };
+  std::string text_of(const LockName& name) const {
+    std::string text(out_.text(name.variable));
+    if (name.offset != 0) text += fmt::format("+{:#x}", name.offset);
+    return text;
+  }
+
   FunctionId function(const model::Function& row) {
     const auto [at, fresh] = functions_.try_emplace(row);
     if (fresh) at->second = out_.functions.add(row);
@@ -169,7 +215,7 @@ class Rewriter {
 
   void keep_known_frames() {
     for (uint32_t i = 1; i < rows_.size(); ++i) {
-      if (rows_[i].count != 0) continue;
+      if (rows_[i].count != 0 || is_lock_place(FrameId{i})) continue;
       rows_[i] = {static_cast<uint32_t>(out_.frames.size()), 1};
       out_.frames.add(profile_.frames[FrameId{i}]);
     }
@@ -207,6 +253,8 @@ class Rewriter {
   Profile out_;
   std::vector<Rows> rows_;  // by old frame
   std::vector<std::optional<Reason>> reasons_;
+  std::vector<char> lock_places_;  // by old frame
+  std::unordered_map<FrameId, LockName> lock_names_;
   std::unordered_map<model::Function, FunctionId, FunctionHash> functions_;
 };
 

@@ -10,6 +10,7 @@
 
 #include <fmt/format.h>
 
+#include "model/lock_places.h"
 #include "model/profile_assembler.h"
 #include "objects/elf_file.h"
 #include "objects/run_tool.h"
@@ -137,6 +138,49 @@ TEST_F(Symbolize, OptionsDecideTheNames) {
   EXPECT_EQ(names_of(symbolize(profile, {.inlines = false})), std::vector<std::string>{"nest::holder"});
   EXPECT_EQ(names_of(symbolize(profile, {.demangle = false}))[0], "_ZN4nest6holderEi");
   EXPECT_EQ(names_of(symbolize(profile, {.inlines = false, .full_names = true}))[0], "nest::holder(int)");
+}
+
+const std::string kLocks = TEPHRA_BINARY_DIR "/programs/named_locks";
+
+// A profile with a lock at an address as linked, in a file whose code is mapped; and the text of its label, named.
+std::string named_lock(const std::string& path, uint64_t linked, int64_t damage = 0) {
+  const uint64_t code = address_of(kLocks, "main");
+  const uint64_t place = model::kDataAddress | (linked - code + offset_of(kLocks, code));
+  model::ProfileAssembler assembler;
+  const auto mapping = assembler.mapping({.path = assembler.string(path), .kind = CodeKind::kFile});
+  const auto lock = assembler.frame({.mapping = mapping, .address = place});
+  const auto main = assembler.frame({.mapping = mapping, .address = offset_of(kLocks, code)});
+  const auto labels = assembler.labels(
+      {{assembler.string(model::kLockKey), assembler.string("0x1234"), int64_t{lock.value} + damage, {}}});
+  const auto event = assembler.event({assembler.string("offcpu-time"), assembler.string("ns")});
+  assembler.sample({.stack = assembler.stack({}, main),
+                    .event = event,
+                    .thread = assembler.thread({1, 1, assembler.string("test")}),
+                    .labels = labels});
+  const Profile named = symbolize(std::move(assembler).finish(), {});
+  for (const model::Frame& frame : named.frames) EXPECT_FALSE(model::is_data_address(frame.address));
+  const model::Label& label = named.label_sets[named.samples.labels[0]].labels[0];
+  if (damage == 0) EXPECT_EQ(label.number, 0);
+  return std::string(named.text(label.text));
+}
+
+TEST_F(Symbolize, LocksAreNamedByTheVariableTheyLieIn) {
+  const uint64_t mutex = address_of(kLocks, "queue_mutex");
+  const uint64_t queue = address_of(kLocks, "_ZN7company5queueE");
+  EXPECT_EQ(named_lock(kLocks, mutex), "queue_mutex");
+  EXPECT_EQ(named_lock(kLocks, mutex + 4), "queue_mutex+0x4");
+  EXPECT_EQ(named_lock(kLocks, queue + 8), "company::queue+0x8");
+}
+
+TEST_F(Symbolize, LocksWithoutANameKeepTheirAddress) {
+  const uint64_t mutex = address_of(kLocks, "queue_mutex");
+  EXPECT_EQ(named_lock(kLocks, mutex + 0x100000), "0x1234");            // behind all its data
+  EXPECT_EQ(named_lock(kLocks, address_of(kLocks, "main")), "0x1234");  // code is no data
+  EXPECT_EQ(named_lock("/nowhere/named_locks", mutex), "0x1234");       // no file
+  for (const int64_t damage : {-5, 1, 1000, -1}) EXPECT_EQ(named_lock(kLocks, mutex, damage), "0x1234");
+  const std::string stripped = in_folder("stripped");
+  run_tool("strip -o " + stripped + " " + kLocks);
+  EXPECT_EQ(named_lock(stripped, mutex), "0x1234");
 }
 
 TEST_F(Symbolize, NamedFramesAreLeftAlone) {
@@ -381,10 +425,10 @@ TEST_F(KernelAnswers, TheFileOfTheRecordedKernelNamesIt) {
   // A program that is linked like a kernel, with one function at a known distance.
   write("image.c", "int before(int n) { return n + 1; } int wanted(int n) { return n * 3; }");
   const std::string image = in_folder("vmlinux");
-  run_tool(
-      fmt::format("cd {} && gcc -O1 -fno-pie -nostdlib -static -no-pie -Wl,--build-id,-e,before,-Ttext=0xffffffff81000000 "
-                  "-mcmodel=kernel image.c -o vmlinux 2>&1",
-                  folder_.string()));
+  run_tool(fmt::format(
+      "cd {} && gcc -O1 -fno-pie -nostdlib -static -no-pie -Wl,--build-id,-e,before,-Ttext=0xffffffff81000000 "
+      "-mcmodel=kernel image.c -o vmlinux 2>&1",
+      folder_.string()));
   const auto file = base::FileContent::open(image);
   ASSERT_TRUE(file);
   const auto elf = objects::ElfFile::parse(file->bytes());

@@ -186,6 +186,16 @@ std::string top_text(std::span<const analysis::TopEntry> entries, const model::T
   return out;
 }
 
+namespace {
+
+std::string waited_for(const analysis::TopWait& wait, bool shorten) {
+  if (wait.kind == analysis::WaitKind::kNone) return "(running)";
+  const std::string kind(wait_kind_name(wait.kind));
+  return wait.lock.empty() ? kind : kind + " " + name_for_eye(wait.lock, shorten);
+}
+
+}  // namespace
+
 std::string top_waits_text(std::span<const analysis::TopWait> waits, const model::Totals& whole, bool shorten) {
   TextTable table;
   table.column("share", true);
@@ -200,7 +210,7 @@ std::string top_waits_text(std::span<const analysis::TopWait> waits, const model
     const bool runs = wait.kind == analysis::WaitKind::kNone;
     table.fit(rows.emplace_back(std::vector<std::string>{
         base::percent(wait.nanoseconds, whole.value), base::duration_text(wait.nanoseconds),
-        runs ? "" : base::with_separators(wait.count), runs ? "(running)" : std::string(wait_kind_name(wait.kind)),
+        runs ? "" : base::with_separators(wait.count), waited_for(wait, shorten),
         wait.function.empty() ? "[no stack]" : name_for_eye(wait.function, shorten), module_for_eye(wait.module)}));
   }
   std::string out;
