@@ -64,7 +64,8 @@ TEST(IoText, SumsByDeviceAndOperation) {
 }
 
 TEST(IoText, WithoutTimesThereAreNone) {
-  const auto summary = analysis::io_summary(profile_of({{"block-bytes", "8:0", "read", 2, 8192}}), 10);
+  const auto profile = profile_of({{"block-bytes", "8:0", "read", 2, 8192}});
+  const auto summary = analysis::io_summary(profile, 10);
   EXPECT_FALSE(summary.requests.timed);
   const std::string text = io_text(summary, true);
   EXPECT_EQ(text.find("average"), std::string::npos) << text;
@@ -73,7 +74,8 @@ TEST(IoText, WithoutTimesThereAreNone) {
 
 TEST(IoText, NothingAndHostileNames) {
   EXPECT_EQ(io_text(analysis::io_summary({}, 10), true), "");
-  const auto summary = analysis::io_summary(profile_of({{"block-bytes", "evil\x1b[2J", "read", 2, 1}}), 10);
+  const auto profile = profile_of({{"block-bytes", "evil\x1b[2J", "read", 2, 1}});
+  const auto summary = analysis::io_summary(profile, 10);
   EXPECT_EQ(io_text(summary, true).find('\x1b'), std::string::npos);
 }
 
