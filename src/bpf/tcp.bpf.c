@@ -420,11 +420,17 @@ int BPF_PROG(destroyed, struct sock* sk) {
 
 /* --- what packets and timers do --- */
 
+/* Since Linux 6.15 those are told, too, that failed before anything was sent; with an argument more. */
+struct trace_event_raw_tcp_retransmit_skb___told {
+  int err;
+} __attribute__((preserve_access_index));
+
 SEC("tp_btf/tcp_retransmit_skb")
 int BPF_PROG(retransmitted, struct sock* sk, struct sk_buff* skb) {
   struct tcp_skb_cb* told = (void*)skb->cb;
   struct tcp_amount amount = {};
   if (!activity_counts() || !is_tcp(sk)) return 0;
+  if (bpf_core_field_exists(struct trace_event_raw_tcp_retransmit_skb___told, err) && (int)ctx[2]) return 0;
   amount.count = BPF_CORE_READ(told, tcp_gso_segs);
   if (!amount.count) amount.count = 1;
   amount.bytes = BPF_CORE_READ(told, end_seq) - BPF_CORE_READ(told, seq);
