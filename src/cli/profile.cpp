@@ -295,6 +295,13 @@ base::Error explain_no_samples(const collect::RecordOptions& options, const Reco
     return base::failed("no samples", "", "the process ended before it was sampled",
                         "Try: tephra profile -- PROGRAM, which profiles it from its start.");
   }
+  if (cpu_seconds >= 0.01) {
+    return base::failed("no samples", "",
+                        fmt::format("it used {:.2f} s of CPU in {:.1f} s, too little to be sampled at {}", cpu_seconds,
+                                    summary.seconds, rate),
+                        "Try -f 10000, or a longer -d; threads that end within a sample's time are seen with -a. Where "
+                        "it waits: -t offcpu.");
+  }
   return base::failed("no samples", "",
                       fmt::format("what was profiled was idle: it used no CPU in {:.1f} s", summary.seconds),
                       "Try while it is busy, with a longer -d, or the whole machine: tephra profile -a.");

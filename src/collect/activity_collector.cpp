@@ -67,7 +67,9 @@ ActivityCollector::ActivityCollector(kernel::Activity activity, const Surroundin
 base::Result<std::unique_ptr<ActivityCollector>> ActivityCollector::open(kernel::Activity activity,
                                                                          const Surroundings& surroundings) {
   std::unique_ptr<ActivityCollector> collector(new ActivityCollector(activity, surroundings));
-  if (!collector->samples_) return base::failed("cannot record", event_of(activity), "its event is not open");
+  if (!collector->samples_)
+    return base::failed("cannot record", event_of(activity), "nothing runs yet of what is to be recorded",
+                        "Start it first, or use -a.");
   TEPHRA_TRY(collector->program_, kernel::ActivityProgram::load(program_settings(activity, surroundings)));
   if (surroundings.program > 0 && surroundings.target.records_program()) {
     collector->program_->await(surroundings.program);

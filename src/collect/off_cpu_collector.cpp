@@ -109,7 +109,9 @@ OffCpuCollector::OffCpuCollector(const OffCpuSettings& settings, const Surroundi
 base::Result<std::unique_ptr<OffCpuCollector>> OffCpuCollector::open(const OffCpuSettings& settings,
                                                                      const Surroundings& surroundings) {
   std::unique_ptr<OffCpuCollector> collector(new OffCpuCollector(settings, surroundings));
-  if (!collector->waits_) return base::failed("cannot record waits", kOffCpuEvent, "its event is not open");
+  if (!collector->waits_)
+    return base::failed("cannot record waits", "", "nothing runs yet of what is to be recorded",
+                        "Start it first, or use -a.");
   TEPHRA_TRY(collector->program_, OffCpuProgram::load(program_settings(settings, surroundings)));
   if (surroundings.program > 0 && surroundings.target.records_program()) {
     collector->program_->await(surroundings.program);
@@ -369,8 +371,8 @@ std::vector<std::string> OffCpuCollector::notes() const {
     lines.push_back(fmt::format("{} threads were not watched: the kernel had no memory for it", program.not_watched));
   }
   if (program.missed > 0) {
-    lines.push_back(fmt::format("{} switches or wake-ups were not seen: they came in the midst of others",
-                                program.missed));
+    lines.push_back(
+        fmt::format("{} switches or wake-ups were not seen: they came in the midst of others", program.missed));
   }
   if (settings_.wall && !lived_.empty()) lines.push_back(account_text());
   const double elapsed = seconds(program_->stopped_ns() - program_->begun_ns());
