@@ -43,7 +43,8 @@ void set_constants(off_cpu& skeleton, const OffCpuProgram::Settings& settings) {
   constants.min_ns = static_cast<uint64_t>(settings.shortest.count());
   constants.max_ns = static_cast<uint64_t>(settings.longest.count());
   constants.threshold_ns = static_cast<uint64_t>(settings.threshold.count());
-  constants.budget_ns = static_cast<uint64_t>(settings.budget * 10e6);
+  // What one stack too much costs is left over.
+  constants.budget_ns = static_cast<uint64_t>(settings.budget * 0.95 * 10e6);
   if (settings.budget > 0 && constants.budget_ns == 0) constants.budget_ns = 1;
   constants.with_running = settings.running;
   constants.split_wakeups = settings.split_wakeups;
