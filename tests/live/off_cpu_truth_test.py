@@ -204,7 +204,7 @@ class Peers(OffCpuTest):
     def test_perf_sched_timehist_sees_the_same_times(self):
         self.need_perf()
         run([TEPHRA, "record", "-q", "-e", "sched:sched_switch", "-o", self.path("first.data"), "--", "true"])
-        for _ in range(4):
+        for _ in range(8):
             pairs = self.with_timehist()
             # Some machines hide switches from perf now and then.
             if all(abs(mine - theirs) < 0.02 * theirs for mine, theirs in pairs):
