@@ -56,15 +56,16 @@ struct Told {
 void conclude(Told& told, uint64_t cpu_before) {
   told.tid = static_cast<int>(syscall(SYS_gettid));
   told.cpu_ns = now(CLOCK_THREAD_CPUTIME_ID) - cpu_before;
+  sched_yield();  // the kernel's sums are up to date as of the last switch
+  if (std::FILE* const file = std::fopen("/proc/thread-self/schedstat", "r")) {
+    if (std::fscanf(file, "%lu %lu", &told.ran_ns, &told.queued_ns) != 2) told.ran_ns = told.queued_ns = 0;
+    std::fclose(file);
+  }
+  // Last, so that little comes after it that a recorder sees and this does not.
   rusage usage{};
   getrusage(RUSAGE_THREAD, &usage);
   told.voluntary = usage.ru_nvcsw;
   told.involuntary = usage.ru_nivcsw;
-  sched_yield();  // the count is up to date as of the last switch
-  std::FILE* file = std::fopen("/proc/thread-self/schedstat", "r");
-  if (file == nullptr) return;
-  if (std::fscanf(file, "%lu %lu", &told.ran_ns, &told.queued_ns) != 2) told.ran_ns = told.queued_ns = 0;
-  std::fclose(file);
 }
 
 void spin(uint64_t nanoseconds, Told& told) {
