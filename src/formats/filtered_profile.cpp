@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "model/counted_event.h"
+#include "model/kept_samples.h"
 #include "stream/converted_facts.h"
 
 namespace tephra::formats {
@@ -88,14 +89,6 @@ bool takes_row(const Profile& profile, const SampleFilter& filter, size_t row) {
          (filter.cpus.empty() || takes(filter.cpus, samples.cpu[row]));
 }
 
-// Keeps the rows that are listed, in a column that may be absent.
-template <class Value>
-void keep(const std::vector<size_t>& rows, std::vector<Value>& column) {
-  if (column.empty()) return;
-  for (size_t i = 0; i < rows.size(); ++i) column[i] = column[rows[i]];
-  column.resize(rows.size());
-}
-
 }  // namespace
 
 base::Status check_tasks(const Profile& profile, const SampleFilter& filter) {
@@ -135,28 +128,19 @@ base::Result<Profile> filtered(Profile profile, const SampleFilter& filter) {
     const auto event = model::event_counted_as(profile, name);
     if (event) profile = model::weighed_by_count(std::move(profile), *event, name);
   }
-  std::vector<size_t> rows;
+  std::vector<char> kept(profile.samples.size(), 0);
   uint64_t idle = 0;
   for (size_t row = 0; row < profile.samples.size(); ++row) {
     if (!takes_row(profile, filter, row)) continue;
     if (!filter.keep_idle && is_idle(profile, row)) {
       idle += profile.samples.count[row];
     } else {
-      rows.push_back(row);
+      kept[row] = 1;
     }
   }
-  if (rows.size() == profile.samples.size()) return profile;
+  if (std::ranges::count(kept, 1) == std::ssize(kept)) return profile;
   const uint64_t all = model::totals(profile).count;
-  model::Samples& samples = profile.samples;
-  keep(rows, samples.stack);
-  keep(rows, samples.event);
-  keep(rows, samples.thread);
-  keep(rows, samples.count);
-  keep(rows, samples.value);
-  keep(rows, samples.time);
-  keep(rows, samples.cpu);
-  keep(rows, samples.labels);
-  keep(rows, samples.walk_end);
+  model::keep_samples(kept, profile.samples);
   profile.quality = stream::share_of(profile.quality, {model::totals(profile).count, all});
   profile.quality.idle += idle;
   return profile;

@@ -10,12 +10,7 @@
 #include <map>
 #include <optional>
 
-#include "abi/activity_record.h"
-#include "base/units.h"
-#include "model/reading_notes.h"
-#include "stream/decoder.h"
-#include "stream/record_pass.h"
-#include "stream/recording.h"
+#include "stream/activity_samples.h"
 #include "stream/tracepoint_fields.h"
 
 namespace tephra::stream {
@@ -23,21 +18,13 @@ namespace {
 
 constexpr std::string_view kIssue = "block:block_rq_issue";
 
-// The least that says anything: kind, device, how many, how much, how long.
-constexpr size_t kLeastSize = offsetof(tephra_activity_record, longest_ns);
-
 constexpr bool is_request(uint32_t kind) { return kind >= TEPHRA_BLOCK_READ && kind <= TEPHRA_BLOCK_OTHER; }
 constexpr bool is_call(uint32_t kind) { return kind >= TEPHRA_FILE_READ && kind <= TEPHRA_FILE_OTHER; }
 
 // What a sample carries; nothing where it is not of this kind. Fields that an older recorder did not write are 0.
 std::optional<tephra_activity_record> io_record(base::Bytes raw) {
-  tephra_activity_record record{};
-  if (raw.size() < kLeastSize) return {};
-  const auto size = base::load<uint32_t>(raw.data());
-  if (size < kLeastSize || size > raw.size()) return {};
-  std::memcpy(&record, raw.data(), std::min<size_t>(size, sizeof record));
-  if (!is_request(record.kind) && !is_call(record.kind)) return {};
-  return record;
+  const auto record = activity_record(raw, TEPHRA_BLOCK_READ, TEPHRA_FILE_OTHER);
+  return record && (is_request(record->kind) || is_call(record->kind)) ? record : std::nullopt;
 }
 
 std::string_view operation_of(uint32_t kind) {

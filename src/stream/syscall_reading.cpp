@@ -1,21 +1,11 @@
 #include "stream/syscall_reading.h"
 
-#include <fmt/format.h>
-#include <linux/perf_event.h>
-
 #include <algorithm>
-#include <cstddef>
-#include <cstring>
 #include <map>
 #include <optional>
 #include <utility>
 
-#include "abi/activity_record.h"
-#include "base/units.h"
-#include "model/reading_notes.h"
-#include "stream/decoder.h"
-#include "stream/record_pass.h"
-#include "stream/recording.h"
+#include "stream/activity_samples.h"
 #include "stream/syscall_names.h"
 #include "stream/wait_states.h"
 
@@ -24,16 +14,8 @@ namespace {
 
 constexpr std::string_view kRecorded = "syscalls";
 
-// What a sample carries; nothing where it is not that. Fields that an older recorder did not write are 0.
 std::optional<tephra_activity_record> call_record(base::Bytes raw) {
-  constexpr size_t kLeastSize = offsetof(tephra_activity_record, longest_ns);
-  tephra_activity_record record{};
-  if (raw.size() < kLeastSize) return {};
-  const auto size = base::load<uint32_t>(raw.data());
-  if (size < kLeastSize || size > raw.size()) return {};
-  std::memcpy(&record, raw.data(), std::min<size_t>(size, sizeof record));
-  if (record.kind != TEPHRA_SYSCALL) return {};
-  return record;
+  return activity_record(raw, TEPHRA_SYSCALL, TEPHRA_SYSCALL);
 }
 
 // What decides about labels: the number, and flags.
@@ -97,25 +79,13 @@ class SyscallReading : public SampleReading {
 }  // namespace
 
 base::Status add_syscall_reading(Recording& recording, const ReadingOptions& options) {
-  const auto found = std::ranges::find(recording.events, kRecorded, &RecordedEvent::name);
-  if (found == recording.events.end() || !recording.recorder) return {};
-  if (!(found->layout.sample_type & PERF_SAMPLE_RAW)) return {};
-  SyscallReading::Events events{.recorded = static_cast<uint32_t>(found - recording.events.begin())};
+  const auto recorded = activity_event(recording, kRecorded);
+  if (!recorded) return {};
+  SyscallReading::Events events{.recorded = *recorded};
   events.counts = add_shown_event(recording, events.recorded, kSyscallCounts, "count", "");
   events.times = add_shown_event(recording, events.recorded, kSyscallTimes, "ns", "calls");
   auto reading = std::make_shared<SyscallReading>(events, recording.facts.arch);
-  const Decoder decoder(recording);
-  Sample sample;
-  uint64_t unread = 0;
-  for_each_record(recording, options.done_with, [&](const Record& record, uint64_t) {
-    if (record.type != PERF_RECORD_SAMPLE || !decoder.decode_sample(record, sample)) return;
-    if (reading->reads(sample.origin.event)) unread += !reading->note(sample);
-  });
-  if (unread > 0) {
-    model::add_reading_note(kRecorded,
-                            fmt::format("{} without what the recorder tells of calls", base::counted(unread, "sample")),
-                            recording.facts);
-  }
+  note_samples(recording, options, events.recorded, "calls", *reading);
   recording.readings.push_back(std::move(reading));
   return {};
 }

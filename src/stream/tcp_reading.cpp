@@ -2,36 +2,22 @@
 
 #include <arpa/inet.h>
 #include <fmt/format.h>
-#include <linux/perf_event.h>
 
 #include <algorithm>
 #include <array>
-#include <cstddef>
-#include <cstring>
 #include <map>
 #include <optional>
 
-#include "abi/activity_record.h"
-#include "base/units.h"
-#include "model/reading_notes.h"
-#include "stream/decoder.h"
-#include "stream/record_pass.h"
-#include "stream/recording.h"
+#include "stream/activity_samples.h"
 #include "stream/wait_states.h"
 
 namespace tephra::stream {
 namespace {
 
-// What a sample carries; nothing where it is not that. Fields that an older recorder did not write are 0.
 std::optional<tephra_activity_record> tcp_record(base::Bytes raw) {
-  constexpr size_t kLeastSize = offsetof(tephra_activity_record, bytes);
-  tephra_activity_record record{};
-  if (raw.size() < kLeastSize) return {};
-  const auto size = base::load<uint32_t>(raw.data());
-  if (size < kLeastSize || size > raw.size()) return {};
-  std::memcpy(&record, raw.data(), std::min<size_t>(size, sizeof record));
-  if (record.kind < TEPHRA_TCP_CONNECT || record.kind > TEPHRA_TCP_RECEIVED || record.count == 0) return {};
-  return record;
+  const auto record =
+      activity_record(raw, TEPHRA_TCP_CONNECT, TEPHRA_TCP_RECEIVED, offsetof(tephra_activity_record, bytes));
+  return record && record->count > 0 ? record : std::nullopt;
 }
 
 std::string_view what_of(uint32_t kind) {
@@ -180,26 +166,14 @@ class TcpReading : public SampleReading {
 }  // namespace
 
 base::Status add_tcp_reading(Recording& recording, const ReadingOptions& options) {
-  const auto found = std::ranges::find(recording.events, kTcpRecorded, &RecordedEvent::name);
-  if (found == recording.events.end() || !recording.recorder) return {};
-  if (!(found->layout.sample_type & PERF_SAMPLE_RAW)) return {};
-  TcpReading::Events events{.recorded = static_cast<uint32_t>(found - recording.events.begin())};
+  const auto recorded = activity_event(recording, kTcpRecorded);
+  if (!recorded) return {};
+  TcpReading::Events events{.recorded = *recorded};
   events.happened = add_shown_event(recording, events.recorded, kTcpEvents, "count", "");
   events.bytes = add_shown_event(recording, events.recorded, kTcpBytes, "bytes", "calls");
   events.connect_time = add_shown_event(recording, events.recorded, kTcpConnectTime, "ns", "connects");
   auto reading = std::make_shared<TcpReading>(events);
-  const Decoder decoder(recording);
-  Sample sample;
-  uint64_t unread = 0;
-  for_each_record(recording, options.done_with, [&](const Record& record, uint64_t) {
-    if (record.type != PERF_RECORD_SAMPLE || !decoder.decode_sample(record, sample)) return;
-    if (reading->reads(sample.origin.event)) unread += !reading->note(sample);
-  });
-  if (unread > 0) {
-    model::add_reading_note(kTcpRecorded,
-                            fmt::format("{} without what the recorder tells of TCP", base::counted(unread, "sample")),
-                            recording.facts);
-  }
+  note_samples(recording, options, events.recorded, "TCP", *reading);
   recording.readings.push_back(std::move(reading));
   return {};
 }
